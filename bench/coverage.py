@@ -38,7 +38,7 @@ from umpc.crypto.prg import Stream
 from umpc.protocols.u_mpc.noise_binding import noise_of_sums
 from umpc.protocols.u_mpc.settings import UMpcSettings, sum_reports
 from umpc.study.document import Study
-from umpc.study.interval import estimated
+from umpc.study.making_report import estimated
 from umpc.study.parts import FieldText
 from umpc.study.sizes import Sizes
 from umpc.ustat.estimators import estimate

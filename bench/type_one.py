@@ -39,8 +39,8 @@ from bench.clear_studies import (
 from bench.order_patterns import totals_by_order
 from bench.table import show
 from umpc.crypto.prg import Stream
-from umpc.inference.hypotheses import GREATER, HYPOTHESES, LESS, TWO_SIDED
-from umpc.inference.null_test import p_value
+from umpc.inference.hypotheses import HYPOTHESES
+from umpc.inference.null_laws import GREATER, LESS, TWO_SIDED, p_value
 from umpc.inference.report_inference import Inference
 from umpc.protocols.u_mpc.noise_binding import noise_of_sums
 from umpc.protocols.u_mpc.settings import UMpcSettings, sum_reports

@@ -207,7 +207,7 @@ def enrol(me: Member) -> Path:
 
 
 def write_study(servers: list[Member]) -> Path:
-    from umpc.cli.own_table import breast_cancer
+    from umpc.cli.table import breast_cancer
     from umpc.coordinator.studyfile_text import field_entry, write_study_file
 
     table = breast_cancer(None)
@@ -230,7 +230,7 @@ def write_study(servers: list[Member]) -> Path:
 
 def own_rows(index: int, nodes: int) -> Path:
     """Write this node's consecutive rows of the demo's table as a CSV file."""
-    from umpc.cli.own_table import breast_cancer
+    from umpc.cli.table import breast_cancer
 
     return breast_cancer(None).part(index, nodes, SITE / "table.csv")
 

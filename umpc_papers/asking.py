@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from umpc.dp.random_bits import RandomBits
 from umpc.errors import EncodingError, LocalProtocolError
 from umpc.protocols.base.one_message import MessageEstimate, OneMessage
-from umpc.study.interval import Limits
+from umpc.study.making_report import Limits
 from umpc.study.sizes import ClassCounts
 from umpc.ustat.clear import Columns
 

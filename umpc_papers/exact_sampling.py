@@ -17,7 +17,7 @@ import numpy as np
 from flint import arb, ctx
 from numpy.typing import NDArray
 
-from umpc.dp.checks import PRECISION, ball, below
+from umpc.dp.events import PRECISION, ball, below
 from umpc.dp.random_bits import RandomBits
 from umpc.errors import EncodingError, InvalidEpsilon, LocalProtocolError
 

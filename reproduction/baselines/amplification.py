@@ -45,8 +45,8 @@ from math import comb
 
 from flint import arb, ctx
 
-from umpc.dp.checks import ball
 from umpc.dp.composition import Curve, gaussian_curve
+from umpc.dp.events import ball
 from umpc.errors import StudyError
 
 MOST_ORDER = 64

@@ -30,7 +30,7 @@ from fractions import Fraction
 
 from flint import arb, ctx
 
-from umpc.dp.checks import above, ball, check_epsilon, check_sensitivity, is_integer
+from umpc.dp.events import above, ball, check_epsilon, check_sensitivity, is_integer
 from umpc.errors import LocalProtocolError, StudyError
 
 MOST_PRECISION = 1 << 12

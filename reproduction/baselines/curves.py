@@ -12,8 +12,8 @@ from fractions import Fraction
 
 from flint import arb
 
-from umpc.dp.checks import ball
 from umpc.dp.composition import Curve
+from umpc.dp.events import ball
 
 
 def pure_curve(epsilon: Fraction) -> Curve:

@@ -39,9 +39,9 @@ from numpy.typing import NDArray
 
 from reproduction.baselines.amplification import sampled_gaussian_curve
 from reproduction.baselines.curves import total_curve
-from umpc.dp.checks import check_delta, check_epsilon, is_exact, is_integer
 from umpc.dp.composition import Curve, least_scale, renyi_epsilon, satisfies
 from umpc.dp.distributed_gaussian import sample_discrete_gaussian
+from umpc.dp.events import check_delta, check_epsilon, is_exact, is_integer
 from umpc.dp.random_bits import RandomBits
 from umpc.errors import StudyError
 from umpc.ustat.sampling import balanced, max_degree

@@ -8,13 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from umpc.dp.checks import check_epsilon
 from umpc.dp.events import (
     ApproximateEvent,
     GaussianEvent,
     LaplaceEvent,
     PureEvent,
     SkellamEvent,
+    check_epsilon,
 )
 
 __all__ = [

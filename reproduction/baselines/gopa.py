@@ -39,9 +39,9 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from umpc.dp.checks import check_delta, check_epsilon, is_exact, is_integer
 from umpc.dp.composition import gaussian_curve, least_scale, renyi_epsilon, satisfies
 from umpc.dp.distributed_gaussian import sample_discrete_gaussian
+from umpc.dp.events import check_delta, check_epsilon, is_exact, is_integer
 from umpc.dp.random_bits import RandomBits
 from umpc.errors import StudyError
 from umpc_papers.central.laplace import grid_sensitivity, on_grid

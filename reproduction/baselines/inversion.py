@@ -34,7 +34,7 @@ from functools import lru_cache, partial
 
 from flint import arb, ctx
 
-from umpc.dp.checks import ball
+from umpc.dp.events import ball
 from umpc.dp.polya import LEAST_LOG_RATIO
 from umpc.dp.random_bits import LazyUniform, RandomBits
 from umpc.errors import LocalProtocolError

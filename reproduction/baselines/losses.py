@@ -27,7 +27,7 @@ from fractions import Fraction
 from flint import arb, arb_poly, ctx
 
 from reproduction.baselines.events import ApproximateEvent, FiniteEvent, LaplaceEvent
-from umpc.dp.checks import above, ball
+from umpc.dp.events import above, ball
 
 PRECISION = 192
 """Bits of the balls: products keep delta sharp to about 1e-40."""

@@ -1,8 +1,9 @@
 """The former draws of Poisson and discrete Gaussian variables: rejection that ends when it can.
 
-The laws and the trials are those of `umpc.dp.poisson` and `umpc.dp.distributed_gaussian`. The time
-follows the value, because a trial's coins do, and because the odds of a value met before are
-remembered. `python -m bench.timing` shows what a clock learns from that.
+The laws and the trials are those of `umpc.dp.geometric_poisson` and
+`umpc.dp.distributed_gaussian`. The time follows the value, because a trial's coins do, and because
+the odds of a value met before are remembered. `python -m bench.timing` shows what a clock learns
+from that.
 """
 
 from __future__ import annotations
@@ -14,13 +15,13 @@ from functools import lru_cache
 from flint import arb
 
 from reproduction.baselines.coins import MOST_TRIES, bernoulli_exp, sample_discrete_laplace
-from umpc.dp.poisson import acceptance
+from umpc.dp.geometric_poisson import acceptance
 from umpc.dp.random_bits import LazyUniform, RandomBits
 from umpc.errors import LocalProtocolError
 
 
 def reject_poisson(mean: Fraction, bits: RandomBits) -> int:
-    """One exact draw of Poisson(mean), mean > 0; the arguments of `umpc.dp.poisson`."""
+    """One exact draw of Poisson(mean), mean > 0; the arguments of `umpc.dp.geometric_poisson`."""
     mode = math.floor(mean)
     scale = math.isqrt(mode) + 1
     for _ in range(2 * MOST_TRIES):

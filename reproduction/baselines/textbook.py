@@ -28,9 +28,9 @@ from reproduction.baselines.coins import (
     sample_discrete_laplace,
     uniform_below,
 )
-from umpc.dp.checks import check_delta, check_epsilon, check_sensitivity, is_integer
 from umpc.dp.composition import gaussian_curve, least_scale, satisfies
 from umpc.dp.distributed_gaussian import DiscreteGaussian
+from umpc.dp.events import check_delta, check_epsilon, check_sensitivity, is_integer
 from umpc.dp.random_bits import RandomBits
 from umpc.errors import LocalProtocolError, StudyError
 from umpc_papers.central.laplace import check_exact, grid_sensitivity, on_grid

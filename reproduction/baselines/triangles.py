@@ -27,8 +27,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from umpc.dp.checks import check_epsilon, is_exact
-from umpc.dp.events import PureEvent
+from umpc.dp.events import PureEvent, check_epsilon, is_exact
 from umpc.dp.random_bits import RandomBits
 from umpc.errors import StudyError, TooFewRecords
 from umpc_papers.central.hajek import bernstein_concentration, private_mean, tuning_of

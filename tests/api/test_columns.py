@@ -1,10 +1,10 @@
-"""umpc.api.columns: a field from a column's own values, and what is refused with which option."""
+"""umpc.api.fields: a field from a column's own values, and what is refused with which option."""
 
 from __future__ import annotations
 
 import pytest
 
-from umpc.api.columns import describe_column, plain_column
+from umpc.api.fields import describe_column, plain_column
 from umpc.errors import DataError
 from umpc.node.table.conversions import PLAIN, NumberFormat
 from umpc.study.parts import FieldText

@@ -12,7 +12,7 @@ from scipy import stats
 
 import umpc
 from umpc.api.fields import columns_at, field_of
-from umpc.api.frames import frame_table
+from umpc.api.in_memory import frame_table
 
 BOUNDS = {"age": (0, 127), "balance": (-500, 500, "1")}
 LOUD = 10**9

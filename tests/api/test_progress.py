@@ -9,8 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from umpc.api.progress import FORCED, ProgressShow, may_be_terminal, notebook_display
-from umpc.planning.forecast import Forecast
+from umpc.api.progress import FORCED, Forecast, ProgressShow, may_be_terminal, notebook_display
 
 
 def test_a_notebook_has_one_line_that_changes(monkeypatch, capsys):

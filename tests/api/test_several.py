@@ -12,10 +12,10 @@ from click.testing import CliRunner
 
 import umpc
 from umpc.cli.infer import infer
-from umpc.cli.show import print_report
+from umpc.cli.shared import print_report
 from umpc.errors import KernelError, StudyError
 from umpc.reporting.json_document import SCHEMA, check_document
-from umpc.reporting.words import rounded
+from umpc.reporting.rows import rounded
 from umpc.study.report import Report
 
 RNG = np.random.default_rng(5)

@@ -17,9 +17,21 @@ from urllib.parse import urlencode
 
 import pytest
 
-from umpc.approval_page.calls import FORM, HEADERS, MOST_BODY, STYLE, ApprovalPage, PageCall, render
-from umpc.approval_page.contents import BudgetShares, PageContents, PastEvent, WaitingStudy
-from umpc.approval_page.server import LOOPBACK, served_page
+from umpc.approval_page.server import (
+    FORM,
+    HEADERS,
+    LOOPBACK,
+    MOST_BODY,
+    STYLE,
+    ApprovalPage,
+    BudgetShares,
+    PageCall,
+    PageContents,
+    PastEvent,
+    WaitingStudy,
+    render,
+    served_page,
+)
 from umpc.errors import AddressInUse, ApprovalError
 
 HOST = "127.0.0.1:8765"

@@ -13,7 +13,7 @@ from tests.support.central import MECHANISMS, central_study, central_tables
 from tests.support.studies import Entropy
 from tests.support.studyfiles import planned_file
 from umpc.cli.main import umpc
-from umpc.cli.show import print_report
+from umpc.cli.shared import print_report
 from umpc.cli.study import print_prediction
 from umpc.coordinator.client import prepare_study
 from umpc.coordinator.studyfile import load_study_file

@@ -11,9 +11,9 @@ from click.testing import CliRunner
 
 from tests.support.studies import make_study
 from umpc.cli.check_table import compare_table
-from umpc.cli.doctor_site import check_datasets
+from umpc.cli.doctor import check_datasets
 from umpc.cli.main import umpc
-from umpc.cli.monitor import Monitor
+from umpc.cli.server_options import Monitor
 from umpc.errors import ApprovalError, ConfigError
 from umpc.node.backup.restoring import Statement, restore
 from umpc.node.config import load_datasets

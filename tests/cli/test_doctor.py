@@ -15,7 +15,7 @@ import pytest
 
 from tests.support.examined_site import Examined, the_one
 from umpc import __version__
-from umpc.cli import doctor_site
+from umpc.cli import doctor
 from umpc.node.audit.entry import AuditRow
 from umpc.node.audit.trail import AuditTrail
 from umpc.node.budget.ledger import Ledger
@@ -129,8 +129,8 @@ def test_each_fault_of_the_certificate_is_red(site, monkeypatch):
     key.chmod(0o600)
     key.chmod(0o440)
     with monkeypatch.context() as root_gave_it:
-        root_gave_it.setattr(doctor_site, "check_private", lambda path: None)
-        (found,) = doctor_site._private(key)
+        root_gave_it.setattr(doctor, "check_private", lambda path: None)
+        (found,) = doctor._private(key)
         assert not found.error and "mode 440, for root and this process's group" in found.text
     key.chmod(0o600)
     site.write(head='name = "south"')

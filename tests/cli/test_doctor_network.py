@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.examined_site import LONG_AGO, Examined
 from tests.support.ports import reserved_address
-from umpc.cli.doctor_network import NamedPeer, check_network
+from umpc.cli.doctor import NamedPeer, check_network
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.protocol_version import PROTOCOL
 from umpc.transport.authority import Authority, load_identity

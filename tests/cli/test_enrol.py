@@ -11,8 +11,7 @@ from cryptography.hazmat.primitives import serialization as form
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from umpc.cli.main import umpc
-from umpc.enrolment.receiving import RequestReceiver
-from umpc.enrolment.register import Register
+from umpc.enrolment.register import Register, RequestReceiver
 from umpc.enrolment.texts import Request
 from umpc.errors import CertificateError, ConfigError
 from umpc.node.config import load_node_config

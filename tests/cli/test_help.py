@@ -9,9 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 from umpc.cli.demo import demo
-from umpc.cli.demo_options import PARTICIPANTS, flag_of
+from umpc.cli.demo_options import PARTICIPANTS, flag_of, settings_of
 from umpc.cli.main import COMMANDS, umpc
-from umpc.cli.settings_help import settings_of
 from umpc.coordinator.studyfile_entries import describe_keys
 from umpc.errors import StudyError
 from umpc.protocols.registry import PROTOCOLS

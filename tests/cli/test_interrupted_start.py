@@ -13,8 +13,7 @@ from typing import cast
 import pytest
 
 from umpc.cli import server_options
-from umpc.cli.monitor import Monitor
-from umpc.cli.server_options import Serving
+from umpc.cli.server_options import Monitor, Serving
 from umpc.deployment.fork_server import fork_server
 from umpc.transport.authority import Identity
 
@@ -30,7 +29,7 @@ def test_a_server_interrupted_while_it_opens_ends_as_after_it(monkeypatch, capsy
     async def opened(*_: object) -> tuple[object, object, str]:
         signal.raise_signal(signal.SIGINT)
         await asyncio.sleep(0.1)
-        return SimpleNamespace(stop=stop), SimpleNamespace(ending=nothing), "127.0.0.1:7100"
+        return SimpleNamespace(stop=stop), nothing, "127.0.0.1:7100"
 
     monkeypatch.setattr(server_options, "open_server", opened)
     monkeypatch.setattr("umpc.transport.role_guard.begin_end", lambda: None)  # this process goes on

@@ -24,7 +24,7 @@ fields = [
 """
 HELPED = "from umpc.cli.main import umpc; umpc([{option!r}], standalone_mode=False)"
 READ = """
-import umpc.cli.study, umpc.cli.wait, umpc.cli.show
+import umpc.cli.study, umpc.cli.watch, umpc.cli.shared
 from umpc.api.study import ProposedStudy
 ProposedStudy.load({file!r}).file.study("coordinator")
 """
@@ -54,7 +54,7 @@ NOT_BEFORE_A_RUN = (
     "umpc.mpc.triples",
     "umpc.native.garbled",
     "umpc.node",
-    "umpc.planning.forecast",
+    "umpc.api.progress",
     "umpc.protocols.auto",
     "umpc.protocols.base.node",
     "umpc.protocols.u_mpc.node",
@@ -95,6 +95,6 @@ def test_a_study_that_leaves_the_choice_open_loads_the_grid(tmp_path):
 
 
 def test_the_forecast_of_a_run_loads_trials_and_the_bar_only_where_they_are_needed():
-    program = "import umpc.planning.forecast, umpc.api.progress"
-    unwanted = ("rich", "umpc.planning.machine", "umpc.planning.seconds", "umpc.simulation")
+    program = "import umpc.api.progress, umpc.api.progress"
+    unwanted = ("rich", "umpc.planning.seconds", "umpc.planning.seconds", "umpc.simulation")
     assert loaded(program, unwanted) == set()

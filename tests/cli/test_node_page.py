@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from tests.cli.test_approve import OWN, TAU, Site
-from umpc.approval_page.calls import render
+from umpc.approval_page.server import render
 from umpc.cli import node_page
 from umpc.cli.approve import facts_of
 from umpc.cli.node_page import MOST_EVENTS, contents, decider

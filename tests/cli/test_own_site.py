@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from tests.support.node_files import BUDGET, DATA
-from umpc.cli.own_site import configurations
+from umpc.cli.serve import configurations
 from umpc.errors import ConfigError
 
 

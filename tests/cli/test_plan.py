@@ -18,7 +18,6 @@ from umpc.cli.study import print_prediction
 from umpc.coordinator.studyfile import load_study_file
 from umpc.errors import StudyError, TooFewRecords
 from umpc.mpc.backends import predict
-from umpc.planning import machine as trials
 from umpc.planning import seconds as planning
 from umpc.planning.prediction import attempt_over, reference_table_of
 from umpc.planning.seconds import (
@@ -109,8 +108,6 @@ def test_delays_are_counted_as_the_table_says(file):
     assert alone.offline == pytest.approx(FIXED[1] + 1 + 8 + 3 + 2 * LINK_SECONDS / 2 + 1)
     tossing, _, together = seconds(file, Network(1.0), **garbled, noise="in_mpc")
     assert together.offline == pytest.approx(alone.offline + tossing.toss_plan.rounds)
-    slow = predict_seconds(tossing, predict(tossing), NOTHING, Network(), processes_a_core=3 / 2)
-    assert slow.offline == pytest.approx(FIXED[1] + 3 * LINK_SECONDS / 2)
 
 
 def test_a_following_study_sets_up_no_transfers(file):
@@ -148,7 +145,7 @@ def test_bytes_pass_a_line(file):
     assert with_line.offline == pytest.approx(FIXED[1] + cost.bytes_offline / 1e4)
 
 
-def test_work_is_shared_by_the_cores(file):
+def test_the_dealer_does_all_dealing_and_the_owners_share_the_edges(file):
     path = file()
     attempt = attempt_over(study_of(path), "30,40,50")
     shared = sum(cell.count for cell in attempt.hypergraph.shared_cells.values())
@@ -156,16 +153,13 @@ def test_work_is_shared_by_the_cores(file):
     apart = predict_seconds(attempt, cost, machine, Network())
     assert apart.offline - FIXED[1] == pytest.approx(shared)
     assert apart.online - FIXED[2] == pytest.approx(3 * shared * 2 / 3)
-    together = predict_seconds(attempt, cost, machine, Network(), processes_a_core=4 / 2)
-    assert together.offline - FIXED[1] == pytest.approx(shared / 2)
-    assert together.online - FIXED[2] == pytest.approx(3 * shared / 2)
 
 
 @pytest.mark.parametrize("protocol", ["u-mpc", "bell-2pc"])
 def test_the_trial_runs_the_studys_own_kernels(file, protocol, monkeypatch):
-    monkeypatch.setattr(trials, "TRIAL_RECORDS", 60)
+    monkeypatch.setattr(planning, "TRIAL_RECORDS", 60)
     changes = {"protocol": protocol} if protocol != "u-mpc" else {}
-    machine = trials.measure_machine(study_of(file(**changes)))
+    machine = planning.measure_machine(study_of(file(**changes)))
     assert machine.evaluating > 0 and machine.dealing >= 0
 
 

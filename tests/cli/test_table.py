@@ -17,8 +17,17 @@ from tests.support.protocols import one_node_study
 from umpc.cli import table as module
 from umpc.cli.demo_options import given_bounds, named_value
 from umpc.cli.kernel_options import field_of, label_of, listed
-from umpc.cli.own_table import BREAST_CANCER, DIAGNOSIS, breast_cancer, usual_columns
-from umpc.cli.table import DemoTable, exact_over_all, exact_value, pooled, read_csv
+from umpc.cli.table import (
+    BREAST_CANCER,
+    DIAGNOSIS,
+    DemoTable,
+    breast_cancer,
+    exact_over_all,
+    exact_value,
+    pooled,
+    read_csv,
+    usual_columns,
+)
 from umpc.errors import ConfigError, DataError, EmptyTable
 from umpc.node.table.conversions import NumberFormat
 from umpc.protocols.registry import checked
@@ -136,7 +145,7 @@ def test_the_event_of_a_survival_table_counts_by_its_second_number(tmp_path):
 
 
 def test_without_scikit_learn_the_demo_asks_for_a_table(monkeypatch):
-    monkeypatch.setattr("umpc.cli.own_table.find_spec", lambda name: None)
+    monkeypatch.setattr("umpc.cli.table.find_spec", lambda name: None)
     with pytest.raises(ConfigError, match=r"\[demo\].* Or name a table with --csv"):
         breast_cancer(None)
 

@@ -7,9 +7,9 @@ from types import SimpleNamespace
 import pytest
 from click.testing import CliRunner
 
-from umpc.cli import wait
+from umpc.cli import watch as wait
 from umpc.cli.main import umpc
-from umpc.cli.wait import run_when_accepted
+from umpc.cli.watch import run_when_accepted
 from umpc.errors import ApprovalPending, PolicyRefused
 
 
@@ -23,7 +23,7 @@ class Answers:
         self.time = 0.0
         self.pauses: list[float] = []
 
-    def run(self, progress):
+    def run(self):
         answer = self.answers.pop(0)
         if isinstance(answer, Exception):
             raise answer
@@ -34,7 +34,7 @@ class Answers:
         self.pauses.append(seconds)
 
     def wait(self, hours: float = 1):
-        return run_when_accepted(self, hours, self.sleep, lambda: self.time)
+        return run_when_accepted(self, self.run, hours, self.sleep, lambda: self.time)
 
 
 def pending(*names: str) -> ApprovalPending:

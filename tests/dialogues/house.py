@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from tests.dialogues.clock import StandingClock
 from tests.dialogues.network import Network, Pipe
-from umpc.cli.own_site import OwnSite, open_site, own_identity
+from umpc.cli.serve import OwnSite, open_site, own_identity
 from umpc.coordinator.client import prepare_study, run_study
 from umpc.dealer.server import ALLOWED as OF_DEALER
 from umpc.dealer.server import DealerServer

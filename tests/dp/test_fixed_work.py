@@ -16,11 +16,11 @@ from reproduction.baselines.inversion import invert_polya
 from reproduction.baselines.rejection import reject_gaussian, reject_poisson
 from tests.support.statistical import SeededBits
 from tests.support.steps import steps_of
-from umpc.dp import distributed_gaussian, poisson, trials
+from umpc.dp import distributed_gaussian, geometric_poisson
+from umpc.dp import random_bits as trials
 from umpc.dp.calibration import DistributedLaplace
 from umpc.dp.distributed_gaussian import DiscreteGaussian, sample_discrete_gaussian
-from umpc.dp.geometric import discrete_laplaces
-from umpc.dp.poisson import sample_poisson
+from umpc.dp.geometric_poisson import discrete_laplaces, sample_poisson
 from umpc.dp.polya import polya_law, sample_polyas
 from umpc.dp.random_bits import RandomBits
 from umpc.dp.skellam import SkellamShare
@@ -108,7 +108,9 @@ def stops_early(propose, odds, sharper_odds, count, bits):
 
 
 @pytest.mark.parametrize(
-    ("module", "name"), [(poisson, "poisson 1e6"), (distributed_gaussian, "gaussian 1e8")], ids=str
+    ("module", "name"),
+    [(geometric_poisson, "poisson 1e6"), (distributed_gaussian, "gaussian 1e8")],
+    ids=str,
 )
 def test_mutant_trials_that_stop_early_are_caught(module, name, monkeypatch):
     monkeypatch.setattr(module, "first_accepted", stops_early)
@@ -122,6 +124,6 @@ def test_mutant_slots_only_for_the_jumps_that_count_are_caught(monkeypatch):
 
 def test_mutant_a_walk_for_common_values_is_caught(monkeypatch):
     """A table that ends at 1 leaves the other values to the slow walk."""
-    table = poisson.table_of(Fraction(1, 3))
+    table = geometric_poisson.table_of(Fraction(1, 3))
     monkeypatch.setattr(table, "size", 1)
     assert different_steps(LAWS["poisson 1/3"], "mutant") > 1

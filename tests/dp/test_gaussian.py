@@ -11,7 +11,7 @@ import pytest
 from reproduction.baselines.textbook import calibrate_gaussian
 from tests.support.statistical import N_TRIALS, SeededBits, accept_only, shift_delta
 from umpc.dp.distributed_gaussian import LARGE_SCALE, DiscreteGaussian, sample_discrete_gaussian
-from umpc.dp.trials import MORE_TRIALS, TRIALS
+from umpc.dp.random_bits import MORE_TRIALS, TRIALS
 from umpc.errors import InvalidEpsilon, LocalProtocolError, StudyError
 
 DELTA = Fraction(1, 10**6)

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from scipy import special, stats
 
 from tests.support.statistical import N_TRIALS, N, SeededBits, accept, accept_only
-from umpc.dp.checks import ball
-from umpc.dp.poisson import MOST_MEAN, LargePoisson, acceptance, sample_poisson, table_of
-from umpc.dp.trials import TRIALS
+from umpc.dp.events import ball
+from umpc.dp.geometric_poisson import MOST_MEAN, LargePoisson, acceptance, sample_poisson, table_of
+from umpc.dp.random_bits import TRIALS
 from umpc.errors import LocalProtocolError
 
 

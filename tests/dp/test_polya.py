@@ -20,10 +20,9 @@ from tests.support.statistical import (
     N,
     SeededBits,
 )
-from umpc.dp.fixed_coins import CoinRow
-from umpc.dp.geometric import digit_odds
+from umpc.dp.geometric_poisson import digit_odds
 from umpc.dp.polya import LEAST_LOG_RATIO, PolyaLaw, sample_polyas
-from umpc.dp.random_bits import LazyUniform
+from umpc.dp.random_bits import CoinRow, LazyUniform
 from umpc.errors import LocalProtocolError
 
 

@@ -17,7 +17,7 @@ from scipy import special
 from tests.support.statistical import N, SeededBits, accept_only, hockey_stick, shift_delta
 from umpc.dp.calibration import DistributedLaplace
 from umpc.dp.composition import renyi_epsilon, satisfies, skellam_curve
-from umpc.dp.poisson import MOST_MEAN
+from umpc.dp.geometric_poisson import MOST_MEAN
 from umpc.dp.skellam import DistributedSkellam, SkellamShare, sample_skellam
 from umpc.errors import InvalidEpsilon, LocalProtocolError, StudyError
 

@@ -11,8 +11,7 @@ from cryptography import x509
 
 from umpc.enrolment import site_side
 from umpc.enrolment.authority_side import EnrolmentOffice
-from umpc.enrolment.receiving import RequestReceiver
-from umpc.enrolment.register import ADMITTED, ASKED, DECLINED
+from umpc.enrolment.register import ADMITTED, ASKED, DECLINED, RequestReceiver
 from umpc.enrolment.texts import AdmissionText, Invitation, Request
 from umpc.errors import CertificateError, ConfigError
 from umpc.transport import authority

@@ -16,17 +16,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.ports import reserved_address
-from umpc.enrolment import dialler, listener, site_side
+from umpc.enrolment import listener, site_side
 from umpc.enrolment.authority_side import EnrolmentOffice
-from umpc.enrolment.dialler import (
-    HOST,
-    EnrolmentAnswer,
-    ListeningTls,
-    ask,
-    listening_tls,
-    pinned_tls,
-    wait_until_admitted,
-)
 from umpc.enrolment.listener import (
     CALLS,
     FAILURES,
@@ -37,7 +28,16 @@ from umpc.enrolment.listener import (
     Visits,
     listening,
 )
-from umpc.enrolment.members import members_of, parse_members, to_toml
+from umpc.enrolment.register import members_of, parse_members, to_toml
+from umpc.enrolment.site_side import (
+    HOST,
+    EnrolmentAnswer,
+    ListeningTls,
+    ask,
+    listening_tls,
+    pinned_tls,
+    wait_until_admitted,
+)
 from umpc.enrolment.texts import Invitation, Request
 from umpc.errors import CertificateError, PeerUnavailable
 from umpc.transport.authority import Authority, load_identity
@@ -215,7 +215,7 @@ def test_malformed_calls_are_answered_in_one_line(consortium):
     }
     for (method, path, body), expected in calls.items():
         host, port = consortium.address.split(":")
-        line = dialler._PinnedConnection(host, int(port), invitation.authority)
+        line = site_side._PinnedConnection(host, int(port), invitation.authority)
         line.request(method, path, body)
         assert line.getresponse().status == expected, (method, path)
         line.close()
@@ -239,7 +239,7 @@ def test_answers_of_a_broken_authority_are_refused(monkeypatch, consortium):
         b'{"state": "refused", "message": "a\\u001b[31m\\nb"}',
     ]
     for content in wrong:
-        monkeypatch.setattr(dialler, "_post", lambda *_, answer=content: (200, answer))
+        monkeypatch.setattr(site_side, "_post", lambda *_, answer=content: (200, answer))
         with pytest.raises(CertificateError) as failed:
             ask(invitation, Request(b""))
         assert str(failed.value).isprintable()
@@ -362,4 +362,4 @@ def test_the_site_trusts_no_other_authority(tmp_path):
     assert context.check_hostname and context.verify_mode == ssl.CERT_REQUIRED
     assert len(context.get_ca_certs()) == 1
     assert context.minimum_version == ssl.TLSVersion.TLSv1_3
-    assert http.client.HTTPSConnection is dialler._PinnedConnection.__mro__[1]
+    assert http.client.HTTPSConnection is site_side._PinnedConnection.__mro__[1]

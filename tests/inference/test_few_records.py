@@ -9,10 +9,14 @@ import numpy as np
 import pytest
 
 from tests.support.statistical import ALPHA
-from umpc.inference.few_records import count_concordant_fours
 from umpc.inference.hypotheses import HYPOTHESES, DrawnRecords
-from umpc.inference.null_laws import LargestTailLaw, NormalLaw, TauStarLaw
-from umpc.inference.null_test import p_value
+from umpc.inference.null_laws import (
+    LargestTailLaw,
+    NormalLaw,
+    TauStarLaw,
+    count_concordant_fours,
+    p_value,
+)
 from umpc.ustat.error_law import ErrorLaw
 
 NOTHING = ErrorLaw([], [])

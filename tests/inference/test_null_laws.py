@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from umpc.inference.few_records import inversions, mann_whitney
 from umpc.inference.hypotheses import HYPOTHESES, DrawnRecords, kendall_law, mann_whitney_law
 from umpc.inference.null_laws import (
     ChiSquareLaw,
@@ -16,8 +15,10 @@ from umpc.inference.null_laws import (
     NormalLaw,
     TauStarLaw,
     chi_square_above,
+    inversions,
+    mann_whitney,
+    p_value,
 )
-from umpc.inference.null_test import p_value
 from umpc.ustat.error_law import ErrorLaw, Noise
 from umpc.ustat.statistics import LIBRARY
 

@@ -13,7 +13,7 @@ import pytest
 from scipy import stats
 
 import umpc
-from umpc.inference.few_records import signed_pairs
+from umpc.inference.null_laws import signed_pairs
 
 LOUD = 10**9
 FINE = {name: (-(1 << 19), 1 << 19) for name in "xyz"}

@@ -16,10 +16,10 @@ import umpc
 from bench.type_one import NullCase, excess, rejected
 from tests.support.statistical import ALPHA
 from umpc.cli.infer import infer as umpc_infer
-from umpc.cli.show import print_report
-from umpc.inference.null_test import LEAST
+from umpc.cli.shared import print_report
+from umpc.inference.null_laws import LEAST
 from umpc.inference.report_inference import KINDS, Inference
-from umpc.reporting.words import rounded
+from umpc.reporting.rows import rounded
 
 BOUNDS = {"x": (0, 255), "y": (0, 255), "g": ["u", "v"]}
 

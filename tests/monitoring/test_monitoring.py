@@ -16,6 +16,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 import umpc
+from umpc.cli.server_options import HEALTH, add_health
 from umpc.errors import (
     AddressInUse,
     CertificateError,
@@ -24,11 +25,11 @@ from umpc.errors import (
     PolicyRefused,
     error_classes,
 )
-from umpc.monitoring import endpoint
-from umpc.monitoring.endpoint import first_fault, monitored
-from umpc.monitoring.metrics import Metrics
+from umpc.monitoring import metrics as endpoint
+from umpc.monitoring.metrics import Metrics, first_fault, monitored
 from umpc.protocol_version import PROTOCOL
 from umpc.transport.authority import Authority, load_identity
+from umpc.transport.certificates import ROLES
 from umpc.transport.channels import bind, connect, make_server
 from umpc.transport.diagnose import split_address
 from umpc.transport.tls import grpc
@@ -175,8 +176,8 @@ def test_the_health_service_answers_members_until_the_end(folder):
 
     async def ask() -> list[str]:
         identity = load_identity(folder / "north")
-        server = make_server(identity, endpoint.ALLOWED)
-        health = endpoint.Health(server)
+        server = make_server(identity, {HEALTH: frozenset(ROLES)})
+        ending = add_health(server)
         address = await bind(server, identity, "127.0.0.1:0")
         await server.start()
         channel = await connect(load_identity(folder / "c"), "north", "node", address, 20)
@@ -185,7 +186,7 @@ def test_the_health_service_answers_members_until_the_end(folder):
         for _ in range(2):
             reply = await stub.Check(health_pb2.HealthCheckRequest())
             found.append(health_pb2.HealthCheckResponse.ServingStatus.Name(reply.status))
-            await health.ending()
+            await ending()
         try:  # only Check is for others: a watch would stay open
             async for _ in stub.Watch(health_pb2.HealthCheckRequest()):
                 pass
@@ -199,7 +200,7 @@ def test_the_health_service_answers_members_until_the_end(folder):
 
 
 def test_fractions_of_a_ledger_become_numbers():
-    from umpc.cli.monitor import _amounts
+    from umpc.cli.server_options import _amounts
     from umpc.node.budget.budget_account import Balance
 
     balance = Balance(Fraction(10), Fraction(1, 3), Fraction(0), Fraction(29, 3))

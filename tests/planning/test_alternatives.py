@@ -17,7 +17,7 @@ from umpc.coordinator.studyfile import load_study_file
 from umpc.coordinator.studyfile_text import field_entry, write_study_file
 from umpc.errors import StudyError
 from umpc.mpc.backends import predict
-from umpc.planning import machine, prediction, seconds
+from umpc.planning import prediction, seconds
 from umpc.planning.alternatives import (
     Alternative,
     Targets,
@@ -46,8 +46,8 @@ NODES = [{"name": name, "address": ADDRESS} for name in ("north", "south", "west
 
 @pytest.fixture(autouse=True)
 def short_trials(monkeypatch):
-    monkeypatch.setattr(machine, "TRIAL_RECORDS", 60)
-    monkeypatch.setattr(machine, "LONG_ENOUGH", 1e-4)
+    monkeypatch.setattr(seconds, "TRIAL_RECORDS", 60)
+    monkeypatch.setattr(seconds, "LONG_ENOUGH", 1e-4)
 
 
 @pytest.fixture
@@ -398,7 +398,7 @@ def test_other_protocols_take_no_trial_of_edges_and_no_second_pass_over_the_tabl
 ):
     """Trials and passes take most of a plan's time, so a plan of 4 × 60,000 records has one."""
     tried, passed = [], []
-    measure, blocks = machine.measure_machine, ReferenceTable._blocks
+    measure, blocks = seconds.measure_machine, ReferenceTable._blocks
     monkeypatch.setattr(
         seconds, "measure_machine", lambda study: tried.append(study.backend) or measure(study)
     )
@@ -413,5 +413,5 @@ def test_other_protocols_take_no_trial_of_edges_and_no_second_pass_over_the_tabl
 
 def test_bytes_tell_the_seconds_of_backends_that_have_a_rate(file):
     study = turn(file(edges="2n"), "u-mpc", backend="triples", preprocessing="none")
-    assert machine.machine_of_bytes(study, 1000, 10).evaluating == pytest.approx(100 * 110e-9)
-    assert machine.machine_of_bytes(turn(file(edges="2n"), "u-mpc"), 1000, 10) is None
+    assert seconds.machine_of_bytes(study, 1000, 10).evaluating == pytest.approx(100 * 110e-9)
+    assert seconds.machine_of_bytes(turn(file(edges="2n"), "u-mpc"), 1000, 10) is None

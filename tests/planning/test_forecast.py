@@ -1,16 +1,14 @@
-"""umpc.planning.forecast and umpc.api.progress: what a run that is about to begin will take."""
+"""umpc.api.progress and umpc.api.progress: what a run that is about to begin will take."""
 
 from __future__ import annotations
 
 import pytest
 
 from tests.support.studies import KENDALL, make_study
-from umpc.api.progress import ProgressShow, in_words
+from umpc.api.progress import Forecast, ProgressShow, forecast, in_words
 from umpc.planning import seconds
-from umpc.planning.forecast import Forecast, forecast
-from umpc.planning.machine import Machine
 from umpc.planning.prediction import attempt_over
-from umpc.planning.seconds import predict_memory
+from umpc.planning.seconds import Machine, predict_memory
 from umpc.protocols.registry import protocol_of
 
 

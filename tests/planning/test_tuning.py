@@ -15,10 +15,10 @@ from tests.support.studies import AUC, GINI
 from umpc.cli.main import umpc
 from umpc.coordinator.studyfile_text import field_entry, write_study_file
 from umpc.errors import StudyError
-from umpc.planning import machine
+from umpc.planning import seconds as machine
+from umpc.planning.alternatives import tune
 from umpc.planning.prediction import attempt_over
 from umpc.planning.reference_table import ConstantAnswer, ReferenceTable
-from umpc.planning.tuning import tune
 from umpc.protocols.registry import protocol_of
 from umpc.study.parts import FieldText
 from umpc_papers.bell_2pc.pair_mechanisms import theorem_5

@@ -25,7 +25,7 @@ from tests.support.vector import plain_study, vector_study
 from umpc.api.description import describe_study
 from umpc.errors import UmpcError
 from umpc.protocols.registry import PROTOCOLS, checked, protocol_of
-from umpc.reporting.words import promise_of
+from umpc.reporting.rows import promise_of
 from umpc.study.document import Study
 from umpc.study.parts import Person
 from umpc.study.report import Report

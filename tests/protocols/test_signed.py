@@ -28,9 +28,8 @@ from umpc.errors import CertificateError, RemoteProtocolError
 from umpc.protocols.base.node import NodeSide
 from umpc.simulation import AUTHORITY
 from umpc.study import messages as m
-from umpc.study.attempt import commit
+from umpc.study.attempt import commit, members_statement, sign_member
 from umpc.study.document import Study
-from umpc.study.members import members_statement, sign_member
 from umpc.study.sizes import Member
 
 RECORDS = 30

@@ -12,11 +12,11 @@ from tests.support.local import local_study, local_tables, quantised
 from tests.support.protocols import coordinator_of, make_node
 from tests.support.studies import LOUD, Entropy, clear_sums, graph_of, make_study, random_tables
 from umpc.api.description import describe_prediction, describe_study
-from umpc.cli.show import print_report
+from umpc.cli.shared import print_report
 from umpc.errors import RemoteProtocolError
 from umpc.protocols.base.coordinator import StudyState
 from umpc.protocols.registry import checked
-from umpc.reporting.words import describe_records
+from umpc.reporting.rows import describe_records
 from umpc.simulation import simulate
 from umpc.study import messages as m
 from umpc.study.attempt import describe_losses, without

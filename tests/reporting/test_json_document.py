@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 import umpc
-from umpc.cli.show import print_report
+from umpc.cli.shared import print_report
 from umpc.errors import ConfigError
 from umpc.reporting.json_document import (
     SCHEMA,

@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 
 from tests.support.studies import Entropy, make_study
-from umpc.cli.show import print_report
+from umpc.cli.shared import print_report
 from umpc.errors import ConfigError
 from umpc.reporting.page import page
-from umpc.reporting.rows import markdown
-from umpc.reporting.words import rounded
+from umpc.reporting.rows import markdown, rounded
 from umpc.simulation import simulate
 from umpc.study.cost import Moment
 from umpc.study.parts import FieldText

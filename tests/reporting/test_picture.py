@@ -10,14 +10,12 @@ from xml.etree import ElementTree
 import pytest
 
 import umpc
-from umpc.approval_page.calls import PARTS
-from umpc.approval_page.calls import STYLE as APPROVAL_STYLE
-from umpc.cli.show import print_report
-from umpc.reporting.page import COLORS, page
+from umpc.approval_page.server import PARTS
+from umpc.approval_page.server import STYLE as APPROVAL_STYLE
+from umpc.cli.shared import print_report
+from umpc.reporting.page import COLORS, page, ticks
 from umpc.reporting.page import STYLE as PAGE_STYLE
-from umpc.reporting.picture import ticks
-from umpc.reporting.rows import markdown
-from umpc.reporting.words import promises, rounded
+from umpc.reporting.rows import markdown, promises, rounded
 
 
 @pytest.fixture(scope="module")

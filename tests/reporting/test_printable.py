@@ -10,10 +10,9 @@ import pytest
 from tests.reporting.test_page import TABLES
 from tests.support.studies import Entropy, make_study
 from umpc.cli import study as study_command
-from umpc.cli.show import print_report
+from umpc.cli.shared import print_report
 from umpc.reporting.page import page
-from umpc.reporting.rows import markdown
-from umpc.reporting.words import printable
+from umpc.reporting.rows import markdown, printable
 from umpc.simulation import simulate
 from umpc.study.parts import FieldText
 from umpc.study.report import Report

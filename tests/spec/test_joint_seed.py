@@ -10,8 +10,13 @@ from tests.spec.replaying import replay_tests
 from tests.spec.studies import study_of
 from umpc.crypto.signing import Credentials, Holder, point_of
 from umpc.protocols.base.seed_agreement import SeedAgreement
-from umpc.study.attempt import Attempt, check_openings
-from umpc.study.members import attempt_statement, check_signatures, members_statement
+from umpc.study.attempt import (
+    Attempt,
+    attempt_statement,
+    check_openings,
+    check_signatures,
+    members_statement,
+)
 from umpc.study.sizes import Member
 
 

@@ -1,11 +1,11 @@
-"""umpc.study.course: several studies that pay once."""
+"""umpc.study.parts: several studies that pay once."""
 
 from __future__ import annotations
 
 import pytest
 
 from umpc.errors import EncodingError
-from umpc.study.course import COURSE_BYTES, Course
+from umpc.study.parts import COURSE_BYTES, Course
 
 
 def test_a_course_survives_its_bytes():

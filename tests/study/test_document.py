@@ -21,10 +21,10 @@ from umpc.study.parts import (
     Missing,
     Participant,
     Person,
+    StudyPart,
     exact,
 )
 from umpc.study.settings import keys_of
-from umpc.study.several import StudyPart
 from umpc_papers.bell_2pc.settings import BellTwoPcSettings
 from umpc_papers.ghazi_shuffle.settings import GhaziShuffleSettings
 

@@ -1,4 +1,4 @@
-"""umpc.study.former: the identities of a study under tags 1 and 2, as they were computed then.
+"""umpc.study.computation: the identities of a study under tags 1 and 2, as they were computed then.
 
 The golden hashes were computed by running the former versions themselves over the same facts.
 """
@@ -12,8 +12,8 @@ import pytest
 
 from tests.support.protocols import flat_study, with_facts
 from umpc.protocols.registry import PROTOCOLS, checked
+from umpc.study.computation import FORMER_VERSION, former_hash, former_hashes, second_hash
 from umpc.study.document import Study
-from umpc.study.former import FORMER_VERSION, former_hash, former_hashes, second_hash
 from umpc.study.parts import FieldBins, FieldText, Participant
 
 KENDALL = "sign(a.x - b.x) * sign(a.y - b.y)"

@@ -15,14 +15,14 @@ import pytest
 from numpy.typing import NDArray
 from scipy import signal, stats
 
-from tests.support.reports import GINI_STUDY
+from tests.support.reports import GINI_STUDY, statistic_of
 from umpc.dp.calibration import NORMAL_SHAPE, DistributedLaplace
 from umpc.dp.committee import CommitteeBinomial, CommitteeLaplace
 from umpc.dp.distributed_gaussian import LEAST_SHARE, GaussianShare
 from umpc.dp.skellam import SkellamShare
 from umpc.protocols.base.one_message_coordinator import sum_report
 from umpc.protocols.u_mpc.settings import Law, sum_reports
-from umpc.study.interval import estimated, statistic_of
+from umpc.study.making_report import estimated
 from umpc.study.report import SumReport
 from umpc.study.sizes import Sizes
 from umpc.ustat.intervals import TAIL

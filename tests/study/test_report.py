@@ -10,10 +10,9 @@ import pytest
 
 from tests.support.protocols import with_facts
 from tests.support.reports import GINI_STUDY as STUDY
-from tests.support.reports import attempt_over, build_report, shares_of
+from tests.support.reports import attempt_over, build_report, shares_of, statistic_of
 from umpc.mpc.backends import predict
 from umpc.study.cost import Measured, Moment, count_online
-from umpc.study.interval import statistic_of
 from umpc.study.messages import StepBytes
 from umpc.study.parts import FieldText
 from umpc.study.report import Report

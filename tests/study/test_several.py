@@ -1,4 +1,4 @@
-"""umpc.study.several: parts of ε, and the joint sensitivity of strata by trying all tables."""
+"""umpc.study.parts: parts of ε, and the joint sensitivity of strata by trying all tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""umpc.study.members: what nodes sign covers each fact of each node."""
+"""umpc.study.attempt: what nodes sign covers each fact of each node."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tests.support.studies import KENDALL, make_members, make_study
-from umpc.study.members import attempt_id, joint_seed, members_statement
+from umpc.study.attempt import attempt_id, joint_seed, members_statement
 
 STUDY = make_study(KENDALL, 5, noise="distributed")
 MEMBERS, OPENINGS = make_members(STUDY, [4, 5, 6, 3, 9], "statements", [1, 0, 3, 0, 9])

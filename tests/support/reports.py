@@ -12,10 +12,12 @@ from umpc.protocols.u_mpc.settings import noisy_sums, sum_reports
 from umpc.study.attempt import commit
 from umpc.study.cost import NO_COST, Measured
 from umpc.study.document import Study
-from umpc.study.making_report import report_of
+from umpc.study.making_report import released_sums, report_of
 from umpc.study.parts import FieldText, Participant
-from umpc.study.report import Report
+from umpc.study.report import Report, SumReport
 from umpc.study.sizes import Member, Sizes
+from umpc.ustat.joint_values import joint_values
+from umpc.ustat.released_means import ReleasedStatistic
 
 GINI_STUDY = flat_study(
     name="report",
@@ -60,3 +62,9 @@ def build_report(
     totals = noisy_sums(shares, len(study.kernels))
     sums = sum_reports(sizes, totals, noise_of(sizes))
     return report_of(study, sums, run, delta_of(sizes), measured, cost)
+
+
+def statistic_of(study: Study, sums: Sequence[SumReport], edges: int = 0) -> ReleasedStatistic:
+    """The released sums, as intervals take them."""
+    points = joint_values(study.parsed_kernels)
+    return ReleasedStatistic(released_sums(sums, study.parsed_kernels), points, edges=edges)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from tests.support.fields import number_field
 from tests.support.protocols import flat_study
 from umpc.study.document import Study
-from umpc.study.parts import FieldText, Participant
-from umpc.study.several import StudyPart
+from umpc.study.parts import FieldText, Participant, StudyPart
 from umpc.ustat.estimators import VECTOR
 from umpc.ustat.strata import restricted
 from umpc.ustat.text import from_text, to_text

@@ -7,9 +7,8 @@ from dataclasses import replace
 
 from umpc.simulation import AUTHORITY
 from umpc.study import messages as m
-from umpc.study.attempt import Attempt
+from umpc.study.attempt import Attempt, attempt_statement, members_statement, sign_member
 from umpc.study.document import Study
-from umpc.study.members import attempt_statement, members_statement, sign_member
 from umpc.study.sizes import Member
 
 

@@ -55,7 +55,7 @@ IMPORTED = {
     "shuffler": ("umpc.cli.serve", "umpc_papers.shuffler.server"),
     "study": (
         "umpc.cli.study",
-        "umpc.cli.show",
+        "umpc.cli.shared",
         "umpc.coordinator.client",
         "umpc.coordinator.studyfile",
     ),

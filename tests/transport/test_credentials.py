@@ -10,7 +10,7 @@ from cryptography import x509
 
 from umpc.crypto.signing import as_of_now, is_signature
 from umpc.errors import CertificateError, RemoteProtocolError
-from umpc.study.members import check_member, sign_member
+from umpc.study.attempt import check_member, sign_member
 from umpc.study.sizes import Member
 from umpc.transport.authority import Authority, Identity, load_identity
 from umpc.transport.identity import (

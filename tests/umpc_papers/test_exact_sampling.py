@@ -10,7 +10,7 @@ from flint import ctx
 from scipy import stats
 
 from tests.support.moments import ALPHA, Scripted
-from umpc.dp.checks import ball
+from umpc.dp.events import ball
 from umpc.errors import EncodingError, InvalidEpsilon, LocalProtocolError
 from umpc_papers.exact_sampling import (
     SEED_BYTES,

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 from scipy import signal, stats
 
-from umpc.inference.hoeffding import BoundedErrorLaw
 from umpc.inference.hypotheses import GREATER
-from umpc.inference.null_laws import NormalLaw
-from umpc.inference.null_test import p_value
+from umpc.inference.null_laws import NormalLaw, p_value
+from umpc.inference.report_inference import BoundedErrorLaw
 from umpc.ustat import error_law
 from umpc.ustat.error_law import (
     BEYOND_REACH,

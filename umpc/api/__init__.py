@@ -5,15 +5,11 @@
 | `in_memory.py` | `umpc.estimate`: a private statistic over data frames, in one process |
 | `study.py` | `umpc.Study`: a study against real nodes, plain and asynchronous |
 | `consortium.py` | `umpc.local_consortium`: real processes on this machine |
-| `python_kernel.py` | `umpc.kernel`: a function as a statistic of one's own |
 | `result.py` | `umpc.Result`: a report with intervals, a test and a picture |
-| `frames.py` | data frames of any library as columns of plain values |
-| `fields.py` | fields from bounds, and columns in steps of their resolution |
-| `columns.py` | a field from a column's own values: bounds, resolution, or categories |
-| `entries.py` | the entries of a study file, from arguments |
+| `fields.py` | fields from bounds or from columns, in steps of their resolution |
+| `entries.py` | the entries of a study file, from arguments; `umpc.kernel` |
 | `description.py` | a study in words, before it runs |
 | `progress.py` | a run's steps, what it will take, and the time left |
-| `progress_bar.py` | the live bar of a terminal |
 
 The commands in `umpc/cli` are made of these functions.
 """
@@ -22,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from umpc.api.consortium import LocalConsortium, local_consortium
+    from umpc.api.entries import PythonKernel, kernel
     from umpc.api.in_memory import estimate
-    from umpc.api.python_kernel import PythonKernel, kernel
     from umpc.api.result import Result
     from umpc.api.study import ProposedStudy as Study
     from umpc.ustat.tracing import maximum, minimum, select, sign
@@ -43,11 +39,11 @@ __all__ = [
 ]
 _PLACES = {
     "LocalConsortium": "umpc.api.consortium",
-    "PythonKernel": "umpc.api.python_kernel",
+    "PythonKernel": "umpc.api.entries",
     "Result": "umpc.api.result",
     "Study": "umpc.api.study",
     "estimate": "umpc.api.in_memory",
-    "kernel": "umpc.api.python_kernel",
+    "kernel": "umpc.api.entries",
     "local_consortium": "umpc.api.consortium",
     "maximum": "umpc.ustat.tracing",
     "minimum": "umpc.ustat.tracing",

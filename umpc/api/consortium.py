@@ -11,7 +11,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from umpc.api.entries import Asked, helper_entries, plain
+from umpc.api.entries import Asked, PythonKernel, helper_entries, plain
 from umpc.api.fields import (
     Bounds,
     Label,
@@ -23,9 +23,7 @@ from umpc.api.fields import (
     with_categories,
     with_label,
 )
-from umpc.api.frames import frame_table
-from umpc.api.in_memory import Frames, named_frames
-from umpc.api.python_kernel import PythonKernel
+from umpc.api.in_memory import Frames, frame_table, named_frames
 from umpc.api.result import Result
 from umpc.api.study import ProposedStudy
 from umpc.deployment.fork_server import fork_server
@@ -34,6 +32,7 @@ from umpc.errors import StudyError
 from umpc.node.table.batch import ReadColumn
 from umpc.protocols.left_open import is_open
 from umpc.ustat.condition import fields_read
+from umpc.ustat.statistics import find_statistic
 
 DELTA = "1/100"
 """The δ that each node allows for all studies: finite bits of noise take some of it."""
@@ -178,19 +177,7 @@ class LocalConsortium:
         return f"<umpc.local_consortium of {', '.join(self.nodes)}>"
 
 
-def local_consortium(
-    frames: Frames,
-    bounds: Mapping[str, Bounds],
-    *,
-    label: Label | None = None,
-    budget: Any = 10,
-    person: str | None = None,
-) -> LocalConsortium:
-    """Start a dealer and one node for each frame as processes of this machine.
-
-    Args: as of `LocalConsortium`. Raises: as it.
-    """
-    return LocalConsortium(frames, bounds, label=label, budget=budget, person=person)
+local_consortium = LocalConsortium
 
 
 def _resolved(
@@ -207,8 +194,6 @@ def _resolved(
 
 
 def _is_two_sample(statistic: Asked) -> bool:
-    from umpc.ustat.statistics import find_statistic
-
     if isinstance(statistic, PythonKernel):
         return statistic.sampling == "two_sample"
     names = [statistic] if isinstance(statistic, str) else [str(each[0]) for each in statistic]

@@ -12,7 +12,7 @@ from umpc.protocols.registry import protocol_of
 from umpc.study.attempt import describe_losses
 from umpc.study.computation import computation_hash, unusual
 from umpc.study.document import Study
-from umpc.study.interval import SETS
+from umpc.study.making_report import SETS
 from umpc.study.parts import Participant
 from umpc.study.rules import classes_of, columns_of
 from umpc.study.settings import edge_change

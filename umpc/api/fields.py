@@ -9,29 +9,128 @@
 | `["case", "control"]`, `[False, True]` | categories |
 
 Bounds are public knowledge: they follow from what a column means, and never from its values.
+
+A field from a column's own values: its bounds and resolution, or its categories.
+
+Only the owner of a table may do so. In a real study bounds and resolutions are public knowledge.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from umpc.api.columns import describe_column
-from umpc.errors import NotNumeric, StudyError
+from umpc.errors import DataError, NotNumeric, StudyError
 from umpc.node.records import Records, load_records
 from umpc.node.table.batch import ReadColumn
-from umpc.node.table.conversions import normal, typed
-from umpc.node.table.source import OwnersTable, TableSource
+from umpc.node.table.conversions import PLAIN, NumberFormat, normal, typed
+from umpc.node.table.resolution import Resolution, find_resolution
+from umpc.node.table.source import MISSING_MARKS, OwnersTable, TableSource
 from umpc.node.table.units import Misfit, to_units
 from umpc.study.parts import FieldText, Person
 from umpc.ustat.condition import Condition
 from umpc.ustat.schema import FieldSchema, check_words
+
+MOST_CATEGORIES = 4096
+"""A column of text with more different values is refused."""
+
+
+@dataclass(frozen=True)
+class DescribedColumn:
+    """A field, and the resolution that was found for it; None where none was looked for."""
+
+    field: FieldText
+    resolution: Resolution | None
+    is_given: bool = False
+    """Whether its bounds or categories were given, and not taken from the table."""
+
+    def __str__(self) -> str:
+        """One line for the table's owner."""
+        if self.is_given:
+            return f"field {self.field.name!r}: {self.field.values()}, as was said"
+        if self.resolution is None:
+            return f"field {self.field.name!r}: {len(self.field.categories)} categories"
+        return (
+            f"field {self.field.name!r}: {self.field.values()}; this resolution "
+            f"{self.resolution.keeps}"
+        )
+
+
+def plain_column(values: Sequence[str], numbers: NumberFormat) -> list[str]:
+    """The values; those that are numbers have a decimal point and no separators."""
+    if numbers == PLAIN:
+        return list(values)
+    return [numbers.plain(value) or value for value in values]
+
+
+def describe_column(name: str, values: Sequence[str], classes: int = 0) -> DescribedColumn:
+    """A field with the column's own bounds, and the resolution that holds its values.
+
+    A column without numbers, or with few of them, becomes a field of categories. A label becomes
+    one, too, if it holds as many different whole numbers as it has classes, in their order.
+
+    Args: classes: of a private label of the statistic; 0 for other columns.
+    Raises: DataError for numbers among which there are words, and for infinite numbers.
+    """
+    texts = [PLAIN.plain(value) for value in values]
+    if None in texts:
+        _refuse_words(name, values, texts)
+        words = sorted({value.strip() for value in values})
+        if len(words) > MOST_CATEGORIES:
+            raise DataError(
+                f"column {name!r} holds {len(words)} different texts, "
+                f"but a field has at most {MOST_CATEGORIES} categories"
+            )
+        return DescribedColumn(FieldText.of_categories(name, words), None)
+    numbers = [Decimal(text) for text in texts if text is not None]
+    if not all(number.is_finite() for number in numbers):
+        raise DataError(
+            f"column {name!r} holds NaN or infinity; --fields needs columns of finite numbers"
+        )
+    labels = {value.strip(): number for value, number in zip(values, numbers, strict=True)}
+    if len(labels) == classes and all(number == int(number) for number in numbers):
+        ordered = sorted(labels, key=labels.__getitem__)
+        return DescribedColumn(FieldText.of_categories(name, ordered), None)
+    found = find_resolution(numbers)
+    low, high = found.bounds(Fraction(min(numbers)), Fraction(max(numbers)))
+    if found.step == 1:
+        return DescribedColumn(FieldText(name, low, high, whole=True), found)
+    return DescribedColumn(FieldText(name, low, high, found.text), found)
+
+
+def _refuse_words(name: str, values: Sequence[str], texts: Sequence[str | None]) -> None:
+    """Raises: DataError where the words of a column stand among numbers.
+
+    Words that mark missing values are refused beside any number, others where most values are
+    numbers: such a column is no list of categories.
+    """
+    words = [value.strip() for value, text in zip(values, texts, strict=True) if text is None]
+    if len(words) == len(values):
+        return
+    distinct = sorted(set(words))
+    shown = ", ".join(map(repr, distinct[:SHOWN]))
+    if set(distinct) <= set(MISSING_MARKS):
+        options = " ".join(f"--missing '{word}'" for word in distinct)
+        raise DataError(
+            f"column {name!r} holds numbers, and {len(words)} time(s) {shown}, which often marks a "
+            f"missing value; add {options} to leave these rows out"
+        )
+    if 2 * len(words) < len(values):
+        raise DataError(
+            f"column {name!r} holds numbers, but {len(words)} of its {len(values)} values are "
+            f"none: {shown}; correct them, add --missing for each word that marks a missing "
+            f"value, or say with --decimal and --thousands how the table writes numbers"
+        )
+
+
+# --- fields of a study ----------------------------------------------------------------------------
+
 
 Bounds: TypeAlias = Any
 """Lower and upper bound, maybe with a resolution; or the categories, a list of texts."""
@@ -91,7 +190,12 @@ def fields_of(
             )
             for name in names
         )
-    return tuple(_published(field, field.name == public) for field in found)
+    return tuple(
+        FieldText.of_categories(field.name, field.categories, public=True)
+        if field.name == public
+        else field
+        for field in found
+    )
 
 
 def field_of(
@@ -167,7 +271,7 @@ def records_of(
     for misfit in records.misfits:
         schema = next(each for each in schemas if each.name == misfit.name)
         if len(misfit.unknown) == records.count:
-            raise _of_no_value(misfit, schema, source)
+            raise _of_no_value(schema, source)
         _warn(misfit, schema, source)
     return records
 
@@ -178,7 +282,7 @@ def with_categories(source: TableSource, schemas: Sequence[FieldSchema]) -> Tabl
     return replace(source, missing=tuple(word for word in source.missing if word not in listed))
 
 
-def _of_no_value(misfit: Misfit, schema: FieldSchema, source: TableSource) -> NotNumeric:
+def _of_no_value(schema: FieldSchema, source: TableSource) -> NotNumeric:
     """The error for a field of which no value fits."""
     found = sorted({text for text in columns_at(source, [schema.name])[schema.name].texts if text})
     came = ", ".join(map(repr, found[:SHOWN]))
@@ -261,12 +365,6 @@ def _from_data(name: str, columns: Sequence[ReadColumn], classes: int) -> FieldT
     """A field with the values' own bounds or categories. Args: classes: of a label, else 0."""
     texts = [text for column in columns for text in column.texts if text is not None]
     return describe_column(name, texts, classes).field
-
-
-def _published(field: FieldText, public: bool) -> FieldText:
-    if not public:
-        return field
-    return FieldText.of_categories(field.name, field.categories, public=True)
 
 
 def _is_whole(column: ReadColumn) -> bool:

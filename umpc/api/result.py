@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from umpc.errors import ConfigError
-from umpc.inference.null_test import NullTest
+from umpc.inference.null_laws import NullTest
 from umpc.inference.report_inference import (
     RECORDS,
     ErrorSource,
@@ -19,10 +17,8 @@ from umpc.inference.report_inference import (
     ReportInterval,
 )
 from umpc.reporting.json_document import document
-from umpc.reporting.page import body_of, page
-from umpc.reporting.picture import IntervalPicture, picture
-from umpc.reporting.rows import markdown
-from umpc.reporting.words import names_of_parts, rounded
+from umpc.reporting.page import IntervalPicture, body_of, page, picture
+from umpc.reporting.rows import markdown, names_of_parts, rounded
 from umpc.study.report import Report
 from umpc.text_file import write_text
 
@@ -31,13 +27,10 @@ from umpc.text_file import write_text
 class Result:
     """The result of a study. Nothing here takes further ε.
 
-    Args:
-        report: everything that the study released and cost.
-        exact: values without noise, which only a demo knows.
+    Args: report: everything that the study released and cost.
     """
 
     report: Report
-    exact: Mapping[str, float | None] = field(default_factory=lambda: MappingProxyType({}))
 
     @property
     def estimate(self) -> float | None:
@@ -100,7 +93,7 @@ class Result:
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON document of `umpc study run --format json` (`report.schema.json`)."""
-        return document(self.report, self.exact)
+        return document(self.report)
 
     def to_json(self) -> str:
         """The document as text."""

@@ -17,8 +17,15 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from umpc.api.entries import Asked, columns_needed, own_columns, plain, study_entries, study_file
-from umpc.api.python_kernel import PythonKernel
+from umpc.api.entries import (
+    Asked,
+    PythonKernel,
+    columns_needed,
+    own_columns,
+    plain,
+    study_entries,
+    study_file,
+)
 from umpc.coordinator.client import RETURN_SECONDS, prepare_study, run_study
 from umpc.coordinator.conductor import Preparation
 from umpc.coordinator.contact import Contact, contact_all
@@ -26,6 +33,7 @@ from umpc.coordinator.run_file import Note, RunFile, no_note
 from umpc.coordinator.studyfile import StudyFile, load_study_file
 from umpc.coordinator.studyfile_text import write_study_file
 from umpc.errors import StudyError, UmpcError
+from umpc.study.attempt import Attempt
 from umpc.study.document import Study
 from umpc.study.report import Report
 from umpc.transport.authority import Identity, load_identity
@@ -36,7 +44,6 @@ if TYPE_CHECKING:
     from umpc.api.fields import Bounds
     from umpc.api.result import Result
     from umpc.planning.study_plan import StudyPlan
-    from umpc.study.attempt import Attempt
 
 Participants = Mapping[str, str]
 """Name in its certificate → address of a process."""
@@ -239,6 +246,10 @@ class ProposedStudy:
 
         return Result(report)
 
+    def report(self, *, progress: bool = True) -> Report:
+        """Run the study as `run` does, and return the report alone."""
+        return run_now(self._report(progress=progress))
+
     async def _report(self, *, progress: bool) -> Report:
         document = self.document
         with self._led(progress=progress) as led:
@@ -247,7 +258,7 @@ class ProposedStudy:
             def expect(attempt: Attempt) -> None:
                 if told is not None:
                     told(attempt)
-                _load_result(attempt)
+                import_module("umpc.api.result")  # while the run waits for the nodes
 
             led |= {"expect": expect, "returning": self.returning}
             return await run_study(document, self.identity, **led)
@@ -295,11 +306,6 @@ def _both(*notes: Note) -> Note:
             each(node, step, done, total)
 
     return note
-
-
-def _load_result(attempt: Attempt) -> None:
-    """Load the inference from a report while the nodes prepare the attempt."""
-    import_module("umpc.api.result")
 
 
 def participants(processes: Participants) -> list[dict[str, str]]:

@@ -5,7 +5,5 @@ budget show` and `umpc audit show` print, and never a value of the table.
 
 | file | what it is |
 |---|---|
-| `contents.py` | what the page shows |
-| `calls.py` | who may read the page and decide: token, host, origin |
-| `server.py` | the server on the loopback address |
+| `server.py` | the page's contents and calls, and its server on the loopback address |
 """

@@ -5,26 +5,25 @@ The commands work while the node runs.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from umpc.cli.dataset_option import (
+from umpc.cli.shared import (
     CONFIG,
     DATASET,
     approvals_of,
     configs_of,
     has_ledger,
+    print_columns,
     read_ledger,
 )
-from umpc.cli.show import print_columns
-from umpc.errors import ApprovalError
+from umpc.errors import ApprovalError, LedgerError, UmpcError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from umpc.node.approvals import Approvals, Entry
+    from umpc.node.approvals import Entry
     from umpc.node.config import NodeConfig
     from umpc.study.document import Study
 
@@ -101,7 +100,7 @@ def show(config: Path, dataset: str | None, prefix: str) -> None:
     Text in quotes is the coordinator's own. The node has checked everything else.
     """
     from umpc.protocols.registry import decode_study
-    from umpc.reporting.words import printable
+    from umpc.reporting.rows import printable
 
     found, entry = find(config, dataset, prefix)
     if len(configs_of(config, None)) > 1:
@@ -181,7 +180,6 @@ def _person() -> str:
 
 def _fields_of(entry: Entry) -> tuple[str, ...]:
     """Return the names of a study's fields; none of a study of another version of the protocol."""
-    from umpc.errors import UmpcError
     from umpc.protocols.registry import decode_study
 
     try:
@@ -192,8 +190,12 @@ def _fields_of(entry: Entry) -> tuple[str, ...]:
 
 def find(config: Path, dataset: str | None, prefix: str) -> tuple[NodeConfig, Entry]:
     """Return the only study whose hash begins so, in any data set. Raises: ApprovalError."""
-    found = configs_of(config, dataset)
-    with_it = [each for each in found if _begins(approvals_of(each), prefix)]
+    found, digits = configs_of(config, dataset), prefix.strip().lower()
+    with_it = [
+        each
+        for each in found
+        if any(entry.hash.startswith(digits) for entry in approvals_of(each).entries())
+    ]
     if len(with_it) > 1:
         names = ", ".join(repr(each.dataset) for each in with_it)
         raise ApprovalError(
@@ -202,11 +204,6 @@ def find(config: Path, dataset: str | None, prefix: str) -> tuple[NodeConfig, En
         )
     chosen = with_it[0] if with_it else found[0]
     return chosen, approvals_of(chosen).find(prefix)
-
-
-def _begins(approvals: Approvals, prefix: str) -> bool:
-    digits = prefix.strip().lower()
-    return any(entry.hash.startswith(digits) for entry in approvals.entries())
 
 
 def _say(entry: Entry) -> None:
@@ -227,8 +224,7 @@ def budget_after(config: NodeConfig, study: Study) -> str:
 
     The δ that finite bits add is not in it, because it depends on numbers of records.
     """
-    from umpc.cli.amounts import short_amount
-    from umpc.errors import LedgerError
+    from umpc.cli.budget import short_amount
     from umpc.node.budget.budget_account import BudgetCost
     from umpc.protocols.registry import protocol_of
 
@@ -265,24 +261,13 @@ def description_of(entry: Entry, study: Study) -> Iterator[tuple[str, str]]:
     All facts follow from the document. Text that only its coordinator vouches for is in quotes.
     """
     from umpc.api.description import describe_question
-
-    yield "study", f"{study.name!r}, hash {entry.hash}"
-    yield from _raw_records(study)
-    yield "asked", _asked(entry, study)
-    yield from describe_question(study)
-
-
-def _raw_records(study: Study) -> Iterator[tuple[str, str]]:
-    """A warning if a study shows raw records."""
     from umpc.protocols.registry import protocol_of
 
-    shown = ", ".join(protocol_of(study).discloses(study))
-    if shown:
+    yield "study", f"{study.name!r}, hash {entry.hash}"
+    if shown := ", ".join(protocol_of(study).discloses(study)):
         told = f"shows {shown} of all records to {study.coordinator!r}, as a trusted curator"
         yield "WARNING", f"RAW RECORDS: {told}"
-
-
-def _asked(entry: Entry, study: Study) -> str:
     decision = f"{entry.state} {entry.decided}" if entry.decided else "not decided on"
     reason = f": {entry.reason}" if entry.reason else ""
-    return f"{entry.asked} by {study.coordinator}, {decision}{reason}"
+    yield "asked", f"{entry.asked} by {study.coordinator}, {decision}{reason}"
+    yield from describe_question(study)

@@ -8,13 +8,11 @@ import sys
 from collections import deque
 from collections.abc import Iterator
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from umpc.cli.dataset_option import CONFIG, DATASET, read_ledger
-from umpc.cli.show import print_columns
+from umpc.cli.shared import format_option, of_dataset, print_columns, read_ledger
 
 if TYPE_CHECKING:
     from umpc.node.audit.entry import AuditMark
@@ -46,18 +44,15 @@ def audit() -> None:
 
 
 @audit.command()
-@CONFIG
-@DATASET
+@of_dataset
 @click.option("--last", default=20, show_default=True, help="The number of rows that are shown.")
 @click.option("--event", help="Only rows of this event, such as charge or refusal.")
 @click.option("--study", help="Only rows of the study whose hash begins so.")
-def show(
-    config: Path, dataset: str | None, last: int, event: str | None, study: str | None
-) -> None:
+def show(config: NodeConfig, last: int, event: str | None, study: str | None) -> None:
     """Show the last rows of the trail. They are not verified."""
     fitting = (
         row
-        for row in _rows(config, dataset, 0)
+        for row in _rows(config, 0)
         if (event is None or row["event"] == event) and row["study"].startswith(study or "")
     )
     table = [SHOWN, *(tuple(map(_short, _cells(row, SHOWN))) for row in deque(fitting, last))]
@@ -65,14 +60,13 @@ def show(
 
 
 @audit.command()
-@CONFIG
-@DATASET
+@of_dataset
 @click.option(
     "--expect",
     metavar='"NUMBER HASH"',
     help="A place that an earlier `umpc audit verify` printed; it must still be in the trail.",
 )
-def verify(config: Path, dataset: str | None, expect: str | None) -> None:
+def verify(config: NodeConfig, expect: str | None) -> None:
     """Verify every row, and that every charge of the ledger has its row. Print the last place.
 
     Keep the printed place elsewhere. With --expect, a later run finds out whether rows after a
@@ -80,11 +74,9 @@ def verify(config: Path, dataset: str | None, expect: str | None) -> None:
     """
     from umpc.node.audit.entry import AuditMark
     from umpc.node.audit.trail import AuditTrail
-    from umpc.node.config import load_node_config
 
-    loaded = load_node_config(config, dataset, reads_table=False)
-    trail = AuditTrail(loaded.ledger)
-    head = verified_head(loaded, trail, AuditMark.parse(expect) if expect else None)
+    trail = AuditTrail(config.ledger)
+    head = verified_head(config, trail, AuditMark.parse(expect) if expect else None)
     click.echo(f"verified: {head.seq} rows of {trail.path}, with every charge")
     click.echo(str(head))
 
@@ -105,20 +97,12 @@ def verified_head(
 
 
 @audit.command()
-@CONFIG
-@DATASET
+@of_dataset
 @click.option("--after", default=0, help="Leave out the rows up to this number.")
-@click.option(
-    "--format",
-    "style",
-    type=click.Choice(["jsonl", "csv"]),
-    default="jsonl",
-    show_default=True,
-    help="One JSON object a line, or a table with a header.",
-)
-def export(config: Path, dataset: str | None, after: int, style: str) -> None:
+@format_option("jsonl", "csv", "One JSON object a line, or a table with a header.")
+def export(config: NodeConfig, after: int, style: str) -> None:
     """Write the rows to standard output, for another system to keep."""
-    found = _rows(config, dataset, after)
+    found = _rows(config, after)
     if style == "jsonl":
         for row in found:
             click.echo(json.dumps(row, ensure_ascii=False, separators=(",", ":")))
@@ -129,13 +113,11 @@ def export(config: Path, dataset: str | None, after: int, style: str) -> None:
         writer.writerow(_cells(row, COLUMNS))
 
 
-def _rows(config: Path, dataset: str | None, after: int) -> Iterator[dict[str, Any]]:
+def _rows(config: NodeConfig, after: int) -> Iterator[dict[str, Any]]:
     from umpc.node.audit.reading import rows
     from umpc.node.audit.trail import AuditTrail
-    from umpc.node.config import load_node_config
 
-    ledger = load_node_config(config, dataset, reads_table=False).ledger
-    return islice(rows(AuditTrail(ledger).path), after, None)
+    return islice(rows(AuditTrail(config.ledger).path), after, None)
 
 
 def _cells(row: dict[str, Any], columns: tuple[str, ...]) -> tuple[str, ...]:

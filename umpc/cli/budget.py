@@ -5,26 +5,24 @@
 
 *Budget shown.* A ledger's sums and studies, as `umpc budget show` prints them: in tables or as
 JSON.
+
+Amounts of ε and δ in a few characters, for people.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from datetime import UTC, datetime
-from decimal import ROUND_FLOOR
-from pathlib import Path
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
+from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from umpc.cli.amounts import AMOUNTS, short_amount, short_part
-from umpc.cli.dataset_option import CONFIG, DATASET, read_ledger
-from umpc.cli.show import FORMAT
+from umpc.cli.shared import FORMAT, console, of_dataset, place_of, read_ledger
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from fractions import Fraction
-
     from rich.table import Table
 
     from umpc.node.budget.budget_account import Account, Balance, Row
@@ -32,6 +30,43 @@ if TYPE_CHECKING:
     from umpc.node.budget.ledger_reading import Snapshot
     from umpc.node.config import NodeConfig
     from umpc.node.table.fingerprint import Fingerprint
+
+AMOUNTS = ("total", "spent", "reserved", "left")
+"""The parts of a balance, in the order of tables."""
+EXACT_CHARACTERS = 8
+"""The longest fraction that is shown as it is."""
+SHOWN_DIGITS = 6
+ROUNDED = {"total": ROUND_FLOOR, "spent": ROUND_CEILING, "reserved": ROUND_CEILING}
+"""A part of a balance → how it is rounded; so the budget never looks larger than it is."""
+
+
+def short_amount(amount: Fraction | None, rounding: str = ROUND_HALF_EVEN) -> str:
+    """Return an amount as an exact fraction if that is short, else with six digits.
+
+    Args: amount: None where it is not yet known. rounding: one of `decimal`.
+    """
+    if amount is None:
+        return "not yet known"
+    if len(str(amount)) <= EXACT_CHARACTERS:
+        return str(amount)
+    context = Context(prec=SHOWN_DIGITS, rounding=rounding)
+    rounded = context.divide(Decimal(amount.numerator), Decimal(amount.denominator))
+    return f"{float(rounded):.{SHOWN_DIGITS}g}"
+
+
+def short_part(balance: Balance, part: str) -> str:
+    """Return one of AMOUNTS; what is left is rounded down, and what is gone up."""
+    amount: Fraction = getattr(balance, part)
+    return short_amount(amount, ROUNDED.get(part, ROUND_FLOOR))
+
+
+def balance_text(balance: Balance) -> str:
+    """Return a balance of ε or δ in words."""
+    total, spent, reserved, left = (short_part(balance, part) for part in AMOUNTS)
+    return f"{left} left of {total} ({spent} spent, {reserved} reserved)"
+
+
+# --- the budget -----------------------------------------------------------------------------------
 
 
 @click.group()
@@ -56,16 +91,14 @@ def budget() -> None:
 
 
 @budget.command()
-@CONFIG
-@DATASET
+@of_dataset
 @FORMAT
-def show(config: Path, dataset: str | None, style: str) -> None:
+def show(config: NodeConfig, style: str) -> None:
     """Show how much budget is spent, held, reserved by prepared studies and left, and each study.
 
     Long amounts are rounded for people: what is left down, and what is gone up. JSON is exact.
     """
-    loaded, place = _place(config, dataset)
-    snapshot = read_ledger(loaded)
+    snapshot, place = read_ledger(config), place_of(config)
     if style == "json":
         click.echo(json.dumps(as_dict(snapshot, place)))
     else:
@@ -73,15 +106,14 @@ def show(config: Path, dataset: str | None, style: str) -> None:
 
 
 @budget.command()
-@CONFIG
-@DATASET
-def verify(config: Path, dataset: str | None) -> None:
+@of_dataset
+def verify(config: NodeConfig) -> None:
     """Verify every row of the ledger, and its anchor. Print the last row's hash.
 
     Keep a copy of the printed hash elsewhere if you want to recognise this state later.
     """
-    loaded, place = _place(config, dataset)
-    snapshot = read_verified(loaded, place)
+    place = place_of(config)
+    snapshot = read_verified(config, place)
     click.echo(f"verified: the ledger {place.ledger} and its anchor {place.anchor} agree")
     click.echo(str(snapshot.head))
 
@@ -97,14 +129,13 @@ def read_verified(config: NodeConfig, place: Place) -> Snapshot:
 
 
 @budget.command()
-@CONFIG
-@DATASET
+@of_dataset
 @click.option(
     "--accept",
     is_flag=True,
     help="Accept the ledger as the latest one, and set the anchor again. Stop the node first.",
 )
-def anchor(config: Path, dataset: str | None, accept: bool) -> None:
+def anchor(config: NodeConfig, accept: bool) -> None:
     """Check the ledger's anchor, or set it again.
 
     Without --accept the command only checks whether the anchor agrees with the ledger. An anchor
@@ -115,7 +146,7 @@ def anchor(config: Path, dataset: str | None, accept: bool) -> None:
     from umpc.node.budget.ledger import Ledger
     from umpc.node.budget.ledger_reading import read_beside
 
-    loaded, place = _place(config, dataset)
+    place = place_of(config)
     snapshot = read_beside(place)
     if not snapshot.fault:
         click.echo(
@@ -124,17 +155,16 @@ def anchor(config: Path, dataset: str | None, accept: bool) -> None:
         return
     if not accept:
         raise place.astray(snapshot.fault)
-    budget = (loaded.ledger, loaded.dataset, loaded.epsilon, loaded.delta)
-    with Ledger(*budget, composition=loaded.composition, anchor=loaded.anchor, accept=True):
+    budget = (config.ledger, config.dataset, config.epsilon, config.delta)
+    with Ledger(*budget, composition=config.composition, anchor=config.anchor, accept=True):
         pass
     click.echo(f"accepted: the anchor {place.anchor} is now at {read_beside(place).head}")
 
 
 @budget.command()
-@CONFIG
-@DATASET
+@of_dataset
 @click.option("--forget", is_flag=True, help="Let the count begin anew, also while the node runs.")
-def fields(config: Path, dataset: str | None, forget: bool) -> None:
+def fields(config: NodeConfig, forget: bool) -> None:
     """Show how many sets of fields the node was asked about, or forget them.
 
     A node tells for at most 32 sets of fields how many of its records have all of them. Each set
@@ -143,18 +173,9 @@ def fields(config: Path, dataset: str | None, forget: bool) -> None:
     from umpc.node.budget.ledgerfile import count_or_forget_fields
     from umpc.node.field_sets import MOST
 
-    _, place = _place(config, dataset)
-    found = count_or_forget_fields(place, forget)
+    found = count_or_forget_fields(place_of(config), forget)
     done = "forgotten" if forget else "counted"
     click.echo(f"{done}: {found} sets of fields; the node answers for at most {MOST}")
-
-
-def _place(config: Path, dataset: str | None) -> tuple[NodeConfig, Place]:
-    from umpc.node.budget.ledger_place import Place
-    from umpc.node.config import load_node_config
-
-    loaded = load_node_config(config, dataset, reads_table=False)
-    return loaded, Place.of(loaded.ledger, loaded.anchor)
 
 
 # --- budget shown ---------------------------------------------------------------------------------
@@ -294,8 +315,6 @@ def _exact(study: StudyEntry) -> dict[str, str | None]:
 
 
 def print_tables(snapshot: Snapshot, place: Place) -> None:
-    from umpc.cli.show import console
-
     shown = console()
     shown.print(_sums(snapshot.account))
     if composed := _composed(snapshot.account):

@@ -2,20 +2,25 @@
 
 The module imports neither grpc nor cryptography before a command runs, so that `umpc --help`
 answers at once.
+
+`umpc ca list`: all certificates, invitations and requests of an authority.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from umpc.cli.paths import FILE, FOLDER
+from umpc.cli.shared import FILE, FOLDER, print_columns
+from umpc.errors import CertificateError, ConfigError
 
 if TYPE_CHECKING:
     from cryptography import x509
 
+    from umpc.enrolment.authority_side import EnrolmentOffice
     from umpc.transport.revoked import Revoked
 
 ROLE = click.Choice(["node", "dealer", "shuffler", "coordinator", "hub"])
@@ -141,7 +146,6 @@ def sign(
 
 def _refuse_overwriting(out: Path) -> None:
     """Raises: ConfigError if a certificate at `out` would replace a key or an authority."""
-    from umpc.errors import ConfigError
     from umpc.transport.files import read_file
 
     is_other = out.exists() and b"BEGIN CERTIFICATE-----" not in read_file(out, "choose another")
@@ -235,6 +239,9 @@ def members(authority: Path) -> None:
     )
 
 
+HEAD = ("state", "role", "name", "until", "address", "serial or fingerprint")
+
+
 @ca.command("list")
 @authority_option
 def list_issued(authority: Path) -> None:
@@ -244,9 +251,39 @@ def list_issued(authority: Path) -> None:
     Example:
       umpc ca list --authority authority
     """
-    from umpc.cli.ca_list import print_list
+    from umpc.enrolment.authority_side import EnrolmentOffice
 
-    print_list(authority)
+    office = EnrolmentOffice(authority)
+    print_columns([HEAD, *_enrolments(office), *_certificates(office)])
+
+
+def _enrolments(office: EnrolmentOffice) -> Iterator[tuple[str, ...]]:
+    """Rows of the processes that have no certificate of their last request yet."""
+    from umpc.enrolment.register import ADMITTED, INVITED
+
+    for entry in office.register.all():
+        if entry.state == ADMITTED:
+            continue
+        digits = "" if entry.state == INVITED else office.view(entry).fingerprint
+        until = entry.until[:10] or "-"
+        state = f"{entry.state}, rival" if entry.rival else entry.state
+        yield state, entry.role, entry.name, until, entry.address or "-", digits or "-"
+
+
+def _certificates(office: EnrolmentOffice) -> Iterator[tuple[str, ...]]:
+    from umpc.transport.certificates import clock, names_of
+
+    revoked = office.authority.revoked()
+    addresses = {(entry.name, entry.role): entry.member_address for entry in office.register.all()}
+    issued = office.authority.issued.all()
+    for cert in sorted(issued, key=lambda cert: (*names_of(cert)[::-1], cert.not_valid_after_utc)):
+        name, role = names_of(cert)
+        state = "expired" if cert.not_valid_after_utc < clock() else "valid"
+        if revoked is not None and cert.serial_number in revoked:
+            state = "revoked"
+        until = f"{cert.not_valid_after_utc:%Y-%m-%d}"
+        address = addresses.get((name, role)) or "-"
+        yield state, role, name, until, address, f"{cert.serial_number:x}"
 
 
 @ca.command()
@@ -308,7 +345,6 @@ def _describe(cert: x509.Certificate, beside: Path, *, must_fit: bool) -> None:
 
 def _authority_of(cert: x509.Certificate, beside: Path, *, must_fit: bool) -> str:
     """Return the fingerprint of the key that signed a certificate, or what the certificate says."""
-    from umpc.errors import CertificateError
     from umpc.transport.certificates import (
         fingerprint,
         is_signed_by,

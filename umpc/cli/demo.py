@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from umpc.api.entries import NOWHERE, helper_entries
+from umpc.api.entries import NOWHERE, helper_entries, label_classes
 from umpc.cli.demo_options import (
     PARTICIPANTS,
     DemoCommand,
@@ -29,17 +29,20 @@ from umpc.cli.demo_options import (
     named_list,
     named_value,
     protocol_options,
+    settings_of,
 )
 from umpc.cli.kernel_options import listed
 from umpc.cli.main import INSIDE_A_DEMO
-from umpc.cli.paths import FILE, FOLDER
-from umpc.cli.settings_help import settings_of
-from umpc.cli.show import FORMAT, HTML, MARKDOWN, print_report
+from umpc.cli.shared import FILE, FOLDER, FORMAT, HTML, MARKDOWN, print_report
+from umpc.coordinator.studyfile import StudyFile, load_study_file
+from umpc.coordinator.studyfile_text import field_entry, write_study_file
 from umpc.errors import ConfigError, StudyError
-from umpc.node.table.conversions import DECIMAL_MARKS, THOUSANDS_MARKS
+from umpc.node.table.conversions import DECIMAL_MARKS, THOUSANDS_MARKS, NumberFormat
 from umpc.protocols.auto import open_keys
 from umpc.protocols.left_open import AUTO, is_open
 from umpc.protocols.registry import PROTOCOLS, USUAL, chosen_protocol
+from umpc.study.document import Study
+from umpc.study.report import Report
 from umpc.study.settings import ADVERSARIES, HONEST
 from umpc.ustat.condition import fields_read
 from umpc.ustat.sampling import UNBALANCED
@@ -47,11 +50,7 @@ from umpc.ustat.statistics import LIBRARY, find_statistic
 
 if TYPE_CHECKING:
     from umpc.cli.table import DemoTable
-    from umpc.coordinator.studyfile import StudyFile
     from umpc.deployment.processes import Deployment, Served, Start
-    from umpc.node.table.conversions import NumberFormat
-    from umpc.study.document import Study
-    from umpc.study.report import Report
 
 NODES = 4
 """The sites of one table."""
@@ -217,9 +216,7 @@ def demo(**given: Any) -> None:
 
 def _table(options: DemoOptions) -> DemoTable:
     """The demo's table, with the statistic's columns and its label."""
-    from umpc.api.entries import label_classes
-    from umpc.cli.own_table import breast_cancer, usual_columns
-    from umpc.cli.table import together
+    from umpc.cli.table import breast_cancer, read_csv, together, usual_columns
 
     columns = listed(options.fields) if options.fields else []
     label = options.label
@@ -233,8 +230,13 @@ def _table(options: DemoOptions) -> DemoTable:
     if not options.csv_files:
         table = breast_cancer(wanted)
     else:
-        numbers = _number_format(options.decimal, options.thousands or "")
-        table = together([_read(path, wanted, numbers, options) for path in options.csv_files])
+        how: dict[str, Any] = {
+            "missing": options.missing,
+            "encoding": options.encoding,
+            "numbers": _number_format(options.decimal, options.thousands or ""),
+        }
+        tables = [read_csv(path, options.delimiter, wanted, **how) for path in options.csv_files]
+        table = together(tables)
     bounds = dict(map(given_bounds, options.bounds))
     if unknown := [name for name in bounds if name not in table.columns]:
         raise ConfigError(
@@ -243,22 +245,6 @@ def _table(options: DemoOptions) -> DemoTable:
         )
     classes = label_classes(options.statistic, columns)
     return replace(table, first_class=first_class, bounds=bounds, classes=classes)
-
-
-def _read(
-    path: Path, columns: Sequence[str], numbers: NumberFormat, options: DemoOptions
-) -> DemoTable:
-    """The table of one file."""
-    from umpc.cli.table import read_csv
-
-    return read_csv(
-        path,
-        options.delimiter,
-        columns,
-        missing=options.missing,
-        encoding=options.encoding,
-        numbers=numbers,
-    )
 
 
 def _sites(options: DemoOptions) -> int:
@@ -274,8 +260,6 @@ def _sites(options: DemoOptions) -> int:
 
 def _number_format(decimal: str, thousands: str) -> NumberFormat:
     """How the table writes numbers. Raises: ConfigError."""
-    from umpc.node.table.conversions import NumberFormat
-
     if decimal == thousands:
         raise ConfigError(
             f"--decimal and --thousands must be different characters, got {decimal!r} for both"
@@ -334,9 +318,6 @@ def _write_study(
     folder: Path, table: DemoTable, options: DemoOptions, nodes: Sequence[str]
 ) -> StudyFile:
     """study.toml, for processes that are not started yet."""
-    from umpc.coordinator.studyfile import load_study_file
-    from umpc.coordinator.studyfile_text import field_entry, write_study_file
-
     described = table.describe()
     for each in described:
         _tell(str(each))
@@ -344,7 +325,10 @@ def _write_study(
     for warning in table.warnings(fields):
         click.echo(f"warning: {warning}", err=True)
     names = [field.name for field in fields if not field.public]
-    filtered = set(fields_read(options.where)) - set(_asked_for(options, names))
+    asked = names[: len(find_statistic(options.statistic).arguments)]
+    if options.fields:
+        asked = listed(options.fields)
+    filtered = set(fields_read(options.where)) - set(asked)
     settings = _checked_settings(options)
     left_open = is_open(options.protocol, options.settings)
     entries = {
@@ -366,13 +350,6 @@ def _write_study(
         **helper_entries(options.protocol, settings),
     }
     return load_study_file(write_study_file(folder, entries))
-
-
-def _asked_for(options: DemoOptions, names: Sequence[str]) -> Sequence[str]:
-    """The statistic's own columns: those that were named, or the first ones of the table."""
-    if options.fields:
-        return listed(options.fields)
-    return names[: len(find_statistic(options.statistic).arguments)]
 
 
 def _checked_settings(options: DemoOptions) -> dict[str, Any]:
@@ -440,7 +417,6 @@ def _write_addresses(file: Path, served: dict[str, Served]) -> None:
 def _coordinate(file: Path, deployment: Deployment) -> Report:
     """The coordinator, a process of its own. Its refusal ends the demo with the same exit code."""
     from umpc.deployment.processes import UMPC
-    from umpc.study.report import Report
 
     command = [*UMPC, "study", "run", str(file), "--format", "json", INSIDE_A_DEMO]
     command += ["--await-site", "0"]  # nobody starts a demo's node again

@@ -2,22 +2,28 @@
 
 The options that set up the protocol are those settings that some protocol has; their help comes
 from the protocols themselves.
+
+The protocols and their settings, as help texts show them.
+
+Every description is written once, beside the setting itself in its protocol's folder.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
+from click import HelpFormatter
 
 from umpc.cli.kernel_options import has_colon, listed, named, unquoted
-from umpc.cli.settings_help import Setting, settings_of, write_protocols, write_settings
 from umpc.errors import ConfigError
+from umpc.protocols.base.protocol import StudyProtocol
 from umpc.protocols.left_open import AUTO
-from umpc.protocols.registry import PROTOCOLS
+from umpc.protocols.registry import PROTOCOLS, USUAL
+from umpc.study.settings import keys_of
 
 PARTICIPANTS = ("dealer", "shufflers")
 """Settings that the demo makes itself."""
@@ -25,28 +31,11 @@ TABLE = "The table"
 STUDY = "The study"
 OUTPUT = "The output"
 SECTIONS = {
-    "csv_files": TABLE,
-    "delimiter": TABLE,
-    "fields": TABLE,
-    "label": TABLE,
-    "nodes": TABLE,
-    "bounds": TABLE,
-    "missing": TABLE,
-    "encoding": TABLE,
-    "decimal": TABLE,
-    "thousands": TABLE,
-    "statistic": STUDY,
-    "parameters": STUDY,
-    "where": STUDY,
-    "protocol": STUDY,
-    "permutations": STUDY,
-    "epsilon": STUDY,
-    "max_colluding": STUDY,
-    "adversary": STUDY,
-    "sampling": STUDY,
-    "style": OUTPUT,
+    TABLE: "csv_files delimiter fields label nodes bounds missing encoding decimal thousands",
+    STUDY: "statistic parameters where protocol permutations epsilon max_colluding adversary "
+    "sampling",
 }
-"""Option → its section in the help text. Options that are not here join the last section."""
+"""Section of the help text → its options. All others are in the last section."""
 Command = Callable[..., None]
 
 
@@ -85,13 +74,14 @@ class DemoCommand(click.Command):
 
     def format_options(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         settings = demo_settings()
-        records: dict[str, list[tuple[str, str]]] = {title: [] for title in SECTIONS.values()}
+        records: dict[str, list[tuple[str, str]]] = {title: [] for title in (*SECTIONS, OUTPUT)}
+        places = {name: title for title, names in SECTIONS.items() for name in names.split()}
         metavars = {}
         for option in self.get_params(context):
             metavars[option.name] = option.make_metavar(context)
             record = option.get_help_record(context)
             if record is not None and option.name not in settings:
-                records[SECTIONS.get(option.name or "", OUTPUT)].append(record)
+                records[places.get(option.name or "", OUTPUT)].append(record)
         for title, rows in records.items():
             with formatter.section(title):
                 formatter.write_dl(rows)
@@ -160,3 +150,77 @@ def given_bounds(text: str) -> tuple[str, Any]:
     if not has_colon(value):
         return name, listed(value)
     return name, tuple(part.strip() for part in value.split(":"))
+
+
+# --- settings of protocols in help texts ----------------------------------------------------------
+
+
+Terms = Callable[["Setting"], str]
+"""The words that stand for a setting in the left column of a help text."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One setting of a protocol.
+
+    text: its description, its possible values and its default. choices: empty where any text will
+    do. is_number: whether the value is a whole number.
+    """
+
+    key: str
+    text: str
+    choices: tuple[str, ...]
+    is_number: bool
+
+
+def settings_of(protocol: StudyProtocol) -> tuple[Setting, ...]:
+    """The settings of a protocol, in the order in which it declares them."""
+    usual = protocol.settings()
+    found = []
+    for key, described in keys_of(protocol.settings).items():
+        default = getattr(usual, key)
+        description = described.description or ""
+        choices = tuple((described.extra or {}).get("choices", ()))
+        text = _text(description, choices, default)
+        found.append(Setting(key, text, choices, isinstance(default, int)))
+    return tuple(found)
+
+
+def _text(description: str, choices: tuple[str, ...], default: Any) -> str:
+    parts = [description]
+    if choices:
+        parts.append(f"One of {', '.join(choices)}.")
+    # A default that depends on the rest of the study is in the description already.
+    if default and isinstance(default, str | int) and "default" not in description:
+        parts.append(f"[default: {default}]")
+    return " ".join(parts)
+
+
+def write_protocols(formatter: HelpFormatter) -> None:
+    """Write a line for each protocol: its name, and its class's first line."""
+    rows = []
+    for name, protocol in PROTOCOLS.items():
+        summary = (type(protocol).__doc__ or "").partition("\n")[0]
+        rows.append((name, f"{summary} [default]" if name == USUAL else summary))
+    with formatter.section("Protocols"):
+        formatter.write_dl(rows)
+
+
+def write_settings(formatter: HelpFormatter, terms: Terms, leave_out: Container[str] = ()) -> None:
+    """Write a section for each group of protocols that have the same settings.
+
+    Args: leave_out: keys of settings that are not shown.
+    """
+    for names, settings in _sections(leave_out):
+        with formatter.section(f"Settings of {', '.join(names)}"):
+            formatter.write_dl([(terms(setting), setting.text) for setting in settings])
+
+
+def _sections(leave_out: Container[str]) -> Iterator[tuple[list[str], tuple[Setting, ...]]]:
+    found: dict[tuple[Setting, ...], list[str]] = {}
+    for name, protocol in PROTOCOLS.items():
+        shown = tuple(each for each in settings_of(protocol) if each.key not in leave_out)
+        found.setdefault(shown, []).append(name)
+    for settings, names in found.items():
+        if settings:
+            yield names, settings

@@ -1,31 +1,44 @@
 """`umpc enrol`: a site gets its certificate by an invitation, and its key never leaves it.
 
 The module imports neither grpc nor cryptography before a command runs.
+
+`umpc enrol listen`, `decline` and `members`: what the authority does while sites join.
+
+The module imports neither grpc nor cryptography before a command runs.
+
+*Enrol options.* The options that the commands of `umpc enrol` have in common.
+
+The texts that `umpc enrol` reads, and the node.toml that it writes.
 """
 
 from __future__ import annotations
 
+import signal
+import sys
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from umpc.cli.enrol_listen import AUTHORITY, ROLE, decline, listen, members
-from umpc.cli.paths import FILE, FOLDER
+from umpc.cli.shared import FILE, FOLDER
+from umpc.errors import CertificateError, ConfigError
+from umpc.transport.files import read_file, write_public
 
 if TYPE_CHECKING:
     from umpc.enrolment.authority_side import Waiting
+    from umpc.enrolment.register import ConsortiumMember
     from umpc.enrolment.texts import AdmissionText, Invitation, Request
 
-SITE = click.option(
-    "--folder",
+ROLE = click.Choice(["node", "dealer", "shuffler", "coordinator"])
+AUTHORITY = click.option(
+    "--authority",
     type=FOLDER,
-    default=Path("."),
+    default=Path("authority"),
     show_default=True,
-    help="The site's folder. A node's identity is in its folder `site`, another's in its role's.",
-)
-FINGERPRINT = click.option(
-    "--fingerprint", default="", help="The digits that the other side reads aloud."
+    help="The authority's folder, which `umpc ca init` made.",
 )
 
 
@@ -50,8 +63,98 @@ def enrol() -> None:
     """
 
 
-for each in (listen, decline, members):
-    enrol.add_command(each)
+@enrol.command()
+@AUTHORITY
+@click.option(
+    "--listen",
+    "address",
+    default="0.0.0.0:7101",
+    show_default=True,
+    help="Address to listen on, HOST:PORT; port 0 takes any free port.",
+)
+def listen(authority: Path, address: str) -> None:
+    """Take the requests of invited sites over the network, until Ctrl-C or SIGTERM.
+
+    A request waits until a person approves it with `umpc enrol approve NAME`. This process signs
+    nothing, and has the authority's key only for a moment at its start. It must be started again
+    after 30 days.
+
+    \b
+    Example:
+      umpc enrol invite north --address authority.example.org:7101 > north.invitation
+      umpc enrol listen --authority authority
+    """
+    from umpc.enrolment.listener import EnrolmentDesk, listening
+    from umpc.enrolment.site_side import LISTENING_DAYS, listening_tls
+    from umpc.logs import start_logging
+    from umpc.transport.certificates import clock
+
+    start_logging("authority")
+    tls = listening_tls(authority)
+    done = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: done.set())
+    with listening(EnrolmentDesk(authority), tls.context, address) as place:
+        click.echo(f"ready: authority on {place}")
+        sys.stdout.flush()
+        is_ended = done.wait((tls.until - clock()).total_seconds())
+    if not is_ended:
+        raise CertificateError(
+            f"the listening authority's certificate ended after {LISTENING_DAYS} days: "
+            "start it again"
+        )
+
+
+@enrol.command()
+@click.argument("name")
+@AUTHORITY
+@click.option("--role", type=ROLE, help="The role, if a name asks for several roles.")
+def decline(name: str, authority: Path, role: str | None) -> None:
+    """Refuse the request of NAME that waits. Its invitation no longer counts.
+
+    \b
+    Example:
+      umpc enrol decline north
+    """
+    from umpc.enrolment.authority_side import EnrolmentOffice
+
+    office = EnrolmentOffice(authority)
+    entry = office.waiting(name, role).enrolment
+    office.decline(entry)
+    click.echo(f"declined: {entry.role} {entry.name!r}")
+
+
+@enrol.command()
+@AUTHORITY
+def members(authority: Path) -> None:
+    """Print all members with their addresses, as a study file names them.
+
+    A site that joins over the network gets the same list in its members.toml.
+
+    \b
+    Example:
+      umpc enrol members > members.toml
+    """
+    from umpc.enrolment.register import members_of, to_toml
+    from umpc.transport.certificates import clock
+
+    now = clock()
+    click.echo(to_toml(members_of(authority, now), now), nl=False)
+
+
+# --- invitations and admissions -------------------------------------------------------------------
+
+
+SITE = click.option(
+    "--folder",
+    type=FOLDER,
+    default=Path("."),
+    show_default=True,
+    help="The site's folder. A node's identity is in its folder `site`, another's in its role's.",
+)
+FINGERPRINT = click.option(
+    "--fingerprint", default="", help="The digits that the other side reads aloud."
+)
 
 
 @enrol.command()
@@ -134,7 +237,6 @@ def join(
     Example:
       umpc enrol join north.invitation --table data.csv --epsilon 5 > north.request
     """
-    from umpc.cli.enrol_files import NodeFile, check_table, identity_folder
     from umpc.enrolment import site_side
 
     check_table(table)
@@ -162,8 +264,7 @@ def _join_online(
     folder: Path, own: Path, invitation: Invitation, request: Request, hours: float
 ) -> None:
     """Send the request, wait for a person, and finish."""
-    from umpc.cli.enrol_files import write_members
-    from umpc.enrolment.dialler import ask, wait_until_admitted
+    from umpc.enrolment.site_side import ask, wait_until_admitted
 
     _say(f"waiting for the authority at {invitation.address}: read the fingerprint to its keeper")
     _say("by telephone. They run `umpc enrol approve` and compare it.")
@@ -175,7 +276,6 @@ def _join_online(
 
 
 def _invitation(text: str | None) -> Invitation | None:
-    from umpc.cli.enrol_files import read_text
     from umpc.enrolment.texts import Invitation
 
     return None if text is None else Invitation.decode(read_text(text))
@@ -235,8 +335,6 @@ def approve(text: str, authority: Path, role: str | None, fingerprint: str, days
 
 def _ask_whether_alike(name: str) -> None:
     """Ask the authority's keeper about the digits. Raises: UsageError, CertificateError."""
-    from umpc.errors import CertificateError
-
     question = "Does the site's administrator read the same fingerprint?"
     try:
         are_alike = click.confirm(question, err=True)
@@ -257,7 +355,6 @@ def _ask_whether_alike(name: str) -> None:
 
 def _request_text(argument: str) -> str | None:
     """Return the text of a request, or None if the argument is the name of one that waits."""
-    from umpc.cli.enrol_files import read_text
     from umpc.transport.certificates import is_name
 
     if is_name(argument) and not Path(argument).is_file() and not argument.startswith("umpc-"):
@@ -301,7 +398,6 @@ def finish(text: str, folder: Path, role: str | None, fingerprint: str) -> None:
     Example:
       umpc enrol finish north.admission
     """
-    from umpc.cli.enrol_files import identity_folder, read_text
     from umpc.enrolment.texts import AdmissionText
 
     admission = AdmissionText.decode(read_text(text))
@@ -328,3 +424,91 @@ def _finish(folder: Path, own: Path, admission: AdmissionText, expected: str = "
 def _say(line: str) -> None:
     """Print a line for the person on standard error; standard output holds the text alone."""
     click.echo(line, err=True)
+
+
+# --- texts and files ------------------------------------------------------------------------------
+
+
+STANDARD_INPUT = "-"
+BEGINNING = "umpc-"
+
+
+def read_text(argument: str) -> str:
+    """Return a text that is given itself, as a file's path, or as "-" for standard input.
+
+    Raises: CertificateError if there is no such file.
+    """
+    if argument.startswith(BEGINNING):
+        return argument
+    if argument == STANDARD_INPUT:
+        return sys.stdin.read()
+    content = read_file(Path(argument), "give the text itself, or the file that holds it")
+    return content.decode("utf-8", "replace")
+
+
+def identity_folder(folder: Path, role: str) -> Path:
+    """Return the identity's folder below a site's own: `site` for a node, else the role."""
+    return folder / ("site" if role == "node" else role)
+
+
+@dataclass(frozen=True)
+class NodeFile:
+    """The values of a new node.toml.
+
+    Args: table: a path, as the administrator gave it. is_open: no person is asked before a study.
+    """
+
+    name: str
+    table: Path | None
+    epsilon: str | None
+    listen: str
+    is_open: bool = False
+
+    def write(self, folder: Path) -> list[str]:
+        """Write node.toml, unless the folder has one, and return what the administrator must know.
+
+        Raises: ConfigError, CertificateError if the disk refuses.
+        """
+        from umpc.node.template import configured
+
+        path = folder / "node.toml"
+        if path.exists():
+            return [f"{path} stays as it is"]
+        table = self.table.absolute() if self.table else Path("data.csv")
+        if table.is_relative_to(folder.absolute()):
+            table = table.relative_to(folder.absolute())
+        text = configured(
+            self.name,
+            table=str(table),
+            epsilon=self.epsilon or "5",
+            listen=self.listen,
+            is_open=self.is_open,
+        )
+        write_public(path, text.encode())
+        lacking = [] if self.table else ["path under [data]"]
+        lacking += [] if self.epsilon else ["epsilon under [budget]"]
+        told = [f"{path}: read it, and write into [policy] what this site allows"]
+        if self.is_open:
+            told += ["open: until then, every study of a member runs, and no person is asked"]
+        else:
+            told += ["until then, a person must accept each study: `umpc approve --help`"]
+        return [*told, f"and write {' and '.join(lacking)}"] if lacking else told
+
+
+def write_members(folder: Path, members: Sequence[ConsortiumMember]) -> Path:
+    """Write the consortium's members beside node.toml. Raises: CertificateError."""
+    from umpc.enrolment.register import to_toml
+    from umpc.transport.certificates import clock
+
+    path = folder / "members.toml"
+    write_public(path, to_toml(members, clock()).encode())
+    return path
+
+
+def check_table(table: Path | None) -> None:
+    """Check that a table is there, before anything is written. Raises: ConfigError."""
+    if table is not None and not table.is_file():
+        raise ConfigError(
+            f"--table {table}: a CSV or Parquet file was expected, and there is no such file. "
+            "Correct the path, or leave --table out and write it into node.toml later"
+        )

@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING
 import click
 
 from umpc.cli.memory import Collector
-from umpc.cli.server_options import IDENTITY, Serving, begin_helper, hub_options, serve_helper
+from umpc.cli.server_options import (
+    IDENTITY,
+    Serving,
+    begin_helper,
+    hub_options,
+    serve_helper,
+)
 
 if TYPE_CHECKING:
     from umpc.cli.server_options import Finished, Server

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from umpc.errors import StudyError
+
 if TYPE_CHECKING:
     from umpc.study.parts import FieldText
     from umpc.ustat.kernel import Kernel
@@ -41,7 +43,6 @@ def unquoted(text: str) -> str:
 
 def grade_of(adversary: str | None) -> str:
     """The grade of promise that was asked for. Raises: StudyError for an unknown one."""
-    from umpc.errors import StudyError
     from umpc.study.settings import ADVERSARIES, HONEST
 
     if adversary is not None and adversary not in ADVERSARIES:
@@ -72,7 +73,6 @@ def schema_of(text: str) -> FieldSchema:
 
 def field_of(text: str) -> FieldText:
     """A field from NAME=LOWER:UPPER[:RESOLUTION] or NAME=FIRST,SECOND,…. Raises: StudyError."""
-    from umpc.errors import StudyError
     from umpc.study.parts import FieldText
 
     name, rest = named(text) or ("", "")
@@ -92,7 +92,6 @@ def field_of(text: str) -> FieldText:
 
 def label_of(text: str) -> FieldText:
     """The public label from NAME=FIRST,SECOND. Raises: StudyError."""
-    from umpc.errors import StudyError
     from umpc.study.parts import FieldText
 
     name, rest = named(text) or ("", "")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from umpc.cli.kernel_options import field_of, grade_of, label_of, library_kernels, schema_of
+from umpc.errors import KernelError, StudyError
 
 if TYPE_CHECKING:
     from umpc.mpc.masked.plan import Pattern, Plan, Program
@@ -300,7 +301,6 @@ def _plan_lines(plan: Plan) -> Iterator[str]:
 def _garbled(found: Sequence[Kernel]) -> str:
     """The cost of a pair that its two owners garble, in the 64-bit ring."""
     from umpc.crypto.ring import RINGS
-    from umpc.errors import KernelError
     from umpc.mpc.garbled.outputs import outputs_of
     from umpc.mpc.garbled.pieces import carried_bits
     from umpc.mpc.garbled.plan import garbled_program
@@ -322,7 +322,6 @@ def _garbled(found: Sequence[Kernel]) -> str:
 def _triples(found: Sequence[Kernel]) -> str:
     """The cost of an edge whose records all have different owners, in the 64-bit ring."""
     from umpc.crypto.ring import RINGS
-    from umpc.errors import KernelError
     from umpc.mpc.triples.plan import triples_program
 
     everybody = tuple(range(found[0].degree))
@@ -356,7 +355,6 @@ def _patterns(degree: int, two_sample: bool) -> list[Pattern]:
 
 def against_liars(kernel: Kernel) -> str:
     """The robust sensitivity, or why adversary = "lying_nodes" does not allow the kernel."""
-    from umpc.errors import StudyError
     from umpc.ustat.robust import obstacle
 
     reason = obstacle(kernel.polynomial, kernel.degree)

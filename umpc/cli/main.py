@@ -1,6 +1,8 @@
 """The root command. It turns every failure into one line on standard error and an exit code.
 
 With --format json, one line more has the failure as a JSON object, for programs.
+
+`umpc --version`: the versions; with --verbose also which sign gate runs, and the libraries.
 """
 
 from __future__ import annotations
@@ -9,17 +11,19 @@ import gc
 import io
 import json
 import os
+import platform
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NoReturn
 
 import click
 
+from umpc import __version__
 from umpc.cli.lazy import LazyCommand, LazyGroup
-from umpc.cli.version import show_version
 from umpc.errors import UmpcError
+from umpc.protocol_version import PROTOCOL
 
 INTERRUPTED = 130
 NEW_OBJECTS = 10_000
@@ -29,27 +33,72 @@ INSIDE_A_DEMO = "--inside-a-demo"
 """The demo's own `umpc study run` has this flag: its failures are read by the demo's person."""
 
 
-COMMANDS = {
-    "demo": LazyCommand(
-        "umpc.cli.demo", "demo", "Run all parties on this machine, over one table."
-    ),
-    "study": LazyCommand("umpc.cli.study", "study", "Run, prepare or check a study."),
-    "plan": LazyCommand("umpc.cli.plan", "plan", "Predict a study's errors, bytes and seconds."),
-    "infer": LazyCommand(
-        "umpc.cli.infer", "infer", "Compute intervals and a p-value from a report."
-    ),
-    "node": LazyCommand("umpc.cli.serve", "node", "Run this site's node."),
-    "approve": LazyCommand(
-        "umpc.cli.approve", "approve", "Decide on studies that wait for approval."
-    ),
-    "audit": LazyCommand("umpc.cli.audit", "audit", "Show and verify the audit trail of a node."),
-    "budget": LazyCommand("umpc.cli.budget", "budget", "Show a site's privacy budget."),
-    "dealer": LazyCommand("umpc.cli.serve", "dealer", "Run the dealer."),
-    "hub": LazyCommand("umpc.cli.hub", "hub", "Run a hub, through which sites reach each other."),
-    "kernels": LazyCommand("umpc.cli.kernels", "kernels", "List the statistics, with formulas."),
-    "enrol": LazyCommand("umpc.cli.enrol", "enrol", "Get a certificate for a site."),
-    "ca": LazyCommand("umpc.cli.ca", "ca", "Make and revoke certificates."),
+OWN = {
+    "demo": ("demo", "Run all parties on this machine, over one table."),
+    "study": ("study", "Run, prepare or check a study."),
+    "plan": ("plan", "Predict a study's errors, bytes and seconds."),
+    "infer": ("infer", "Compute intervals and a p-value from a report."),
+    "node": ("serve", "Run this site's node."),
+    "approve": ("approve", "Decide on studies that wait for approval."),
+    "audit": ("audit", "Show and verify the audit trail of a node."),
+    "budget": ("budget", "Show a site's privacy budget."),
+    "dealer": ("serve", "Run the dealer."),
+    "hub": ("hub", "Run a hub, through which sites reach each other."),
+    "kernels": ("kernels", "List the statistics, with formulas."),
+    "enrol": ("enrol", "Get a certificate for a site."),
+    "ca": ("ca", "Make and revoke certificates."),
 }
+"""Command → its file here, and its line in the list of commands."""
+COMMANDS = {name: LazyCommand(f"umpc.cli.{file}", name, does) for name, (file, does) in OWN.items()}
+
+
+LIBRARIES = (
+    "numpy",
+    "cryptography",
+    "pynacl",
+    "grpcio",
+    "protobuf",
+    "duckdb",
+    "python-flint",
+    "msgspec",
+)
+"""The libraries whose versions matter to results, to security, or to speed."""
+
+
+def verbose_lines() -> Iterator[str]:
+    """Yield one line for each part of this installation: Python, the sign gate, each library."""
+    from umpc.native.library import status
+
+    yield f"Python        {platform.python_version()}, {platform.system()} {platform.machine()}"
+    yield f"sign gate     {status()}"
+    for name in LIBRARIES:
+        yield f"{name:<13} {installed(name)}"
+
+
+def installed(name: str) -> str:
+    """A library's version; cryptography's also names the OpenSSL that it brings."""
+    from importlib.metadata import PackageNotFoundError, version  # 2 MiB, for this option only
+
+    try:
+        found = version(name)
+    except PackageNotFoundError:
+        return "is not installed"
+    if name == "cryptography":
+        from cryptography.hazmat.backends.openssl.backend import backend
+
+        return f"{found}, {backend.openssl_version_text()}"
+    return found
+
+
+def show_version(context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
+    """Print the versions and end the command. `--verbose` has been read before."""
+    if not wanted or context.resilient_parsing:
+        return
+    click.echo(f"umpc, version {__version__}, protocol {PROTOCOL}")
+    if context.params.get("verbose"):
+        for line in verbose_lines():
+            click.echo(line)
+    context.exit()
 
 
 @click.group(cls=LazyGroup, own=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})

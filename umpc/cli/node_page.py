@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from umpc.cli.dataset_option import CONFIG, approvals_of, configs_of, has_ledger, read_ledger
+from umpc.cli.shared import CONFIG, approvals_of, configs_of, has_ledger, read_ledger
 from umpc.errors import ApprovalError, UmpcError
 
 if TYPE_CHECKING:
-    from umpc.approval_page.contents import BudgetShares, PageContents, PastEvent, WaitingStudy
+    from umpc.approval_page.server import BudgetShares, PageContents, PastEvent, WaitingStudy
     from umpc.node.approvals import Entry
     from umpc.node.config import NodeConfig
 
@@ -86,7 +86,7 @@ def decider(config: Path) -> Callable[[str, str, str], str]:
 
 def contents(config: Path) -> PageContents:
     """Return what the page shows now. A part that fails is left out and named."""
-    from umpc.approval_page.contents import PageContents
+    from umpc.approval_page.server import PageContents
     from umpc.node.approvals import PENDING
 
     faults: list[str] = []
@@ -99,22 +99,26 @@ def contents(config: Path) -> PageContents:
             return otherwise
 
     name = part(lambda: configs_of(config, None)[0].name, "")
-    entries: list[tuple[NodeConfig, Entry]] = part(lambda: _entries(config), [])
-    waiting = [pair for pair in entries if pair[1].state == PENDING]
-    nothing: tuple[Any, ...] = ()
+
+    def pending() -> list[tuple[NodeConfig, Entry]]:
+        datasets = configs_of(config, None)
+        found = ((each, entry) for each in datasets for entry in approvals_of(each).entries())
+        return [pair for pair in found if pair[1].state == PENDING]
+
+    waiting: list[tuple[NodeConfig, Entry]] = part(pending, [])
     return PageContents(
         site=name,
         waiting=tuple(starmap(_waiting, waiting[:MOST_WAITING])),
         more=max(0, len(waiting) - MOST_WAITING),
-        budgets=part(lambda: _budgets(config), nothing),
-        history=part(lambda: _history(config), nothing),
+        budgets=part(lambda: _budgets(config), ()),
+        history=part(lambda: _history(config), ()),
         faults=tuple(faults),
     )
 
 
 def _waiting(config: NodeConfig, entry: Entry) -> WaitingStudy:
     """Return a study with the lines of `umpc approve show`."""
-    from umpc.approval_page.contents import WaitingStudy
+    from umpc.approval_page.server import WaitingStudy
     from umpc.cli.approve import facts_of
     from umpc.node.audit.entry import one_line
     from umpc.protocols.registry import decode_study
@@ -133,7 +137,7 @@ def _waiting(config: NodeConfig, entry: Entry) -> WaitingStudy:
 
 def _budgets(config: Path) -> tuple[BudgetShares, ...]:
     """Return ε and δ of each data set; none before its first start. Raises: LedgerError."""
-    from umpc.approval_page.contents import BudgetShares
+    from umpc.approval_page.server import BudgetShares
 
     shares = []
     datasets = configs_of(config, None)
@@ -148,7 +152,7 @@ def _budgets(config: Path) -> tuple[BudgetShares, ...]:
 
 def _history(config: Path) -> tuple[PastEvent, ...]:
     """Return the last events, the latest first. Raises: AuditError."""
-    from umpc.approval_page.contents import PastEvent
+    from umpc.approval_page.server import PastEvent
     from umpc.node.audit.reading import last_rows
     from umpc.node.audit.trail import trail_beside
 
@@ -168,10 +172,3 @@ def _about(row: dict[str, Any]) -> str:
         f"{row['statistic'] or 'unknown statistic'}, epsilon {row['epsilon'] or 'unknown'}, "
         f"hash {row['study'][:DIGITS]}"
     )
-
-
-def _entries(config: Path) -> list[tuple[NodeConfig, Entry]]:
-    """Return all studies with their data sets. Raises: ApprovalError."""
-    return [
-        (each, entry) for each in configs_of(config, None) for entry in approvals_of(each).entries()
-    ]

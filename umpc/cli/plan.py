@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import inf, sqrt
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 from rich.markup import escape
 from rich.table import Table
 
-from umpc.cli.paths import FILE
-from umpc.cli.show import FORMAT, console
+from umpc.cli.shared import FILE, FORMAT, TWO_CLASSES, console
+from umpc.errors import StudyError
 
 if TYPE_CHECKING:
-    from umpc.coordinator.studyfile import StudyFile
     from umpc.planning.alternatives import Alternative, Impossible, Targets
-    from umpc.planning.machine import Machine
-    from umpc.planning.reference_table import ConstantAnswer, ReferenceTable
+    from umpc.planning.reference_table import ConstantAnswer
     from umpc.planning.seconds import Network
-    from umpc.planning.study_plan import StudyPlan
-    from umpc.planning.tuning import Tuned
 
 WIDTH = 150
 """The width of the table of protocols, where the output is no terminal."""
@@ -36,8 +32,7 @@ OF_DATA = ("sampling_std", "bins_bias", "mse", "mse_of_constant")
     "--records",
     required=True,
     help="Each node's number of records, as 300,300,200. A study of two classes, such as auc, "
-    "takes FIRST+SECOND per node, as 180+120,150+150: the records of the class that should "
-    "score higher, and those of the other class.",
+    + TWO_CLASSES,
 )
 @click.option(
     "--delay",
@@ -129,33 +124,36 @@ def plan(
     umpc plan study.toml --records 303,294,200 --error 0.02 --megabytes 10 --trust nobody
     """
     from umpc.coordinator.studyfile import load_study_file
-    from umpc.errors import StudyError
-    from umpc.planning.alternatives import Targets
-    from umpc.planning.seconds import Network
+    from umpc.planning import alternatives as others
     from umpc.planning.study_plan import plan_study
     from umpc.protocols.registry import protocol_of
 
-    if not (0 <= delay < inf and 0 < bandwidth < inf):
-        raise StudyError(
-            f"--delay is at least 0 and --bandwidth above 0, both numbers; got {delay} and "
-            f"{bandwidth}"
-        )
+    network = _network(delay, bandwidth)
     entries = load_study_file(file)
-    network = Network(delay / 1e3, bandwidth * 125_000)
     made = plan_study(entries, records, network, like, delimiter, missing, _warn)
-    study, table, machines = made.study, made.table, made.machines
-    values, label, other = made.values, made.label, made.beside
+    study, values, label, other = made.study, made.values, made.label, made.beside
     compare = compare or any(target is not None for target in (error, megabytes, seconds, trust))
-    constant = table.constant
-    targets = Targets(
+    constant = made.table.constant
+    targets = others.Targets(
         error, megabytes, seconds, trust or "helpers", constant.error if constant else None
     )
-    found = _compare(entries, records, table, network, error, machines) if compare else []
-    tuned = _tuned(made) if tune else None
+    planned: list[Alternative | Impossible] = []
+    if compare:
+        asked = (entries, records, made.table, network, error, _tell, made.machines)
+        planned = list(others.alternatives(*asked))
+    possible = [each for each in planned if isinstance(each, others.Alternative)]
+    impossible = [each for each in planned if isinstance(each, others.Impossible)]
+    best = others.recommended(possible, targets)
+    tuned = others.tune(made.attempt, made.table) if tune else None
     if style == "json":
-        compared = _as_json(found, targets) if compare else {}
-        compared |= {"tuned": tuned.to_dict()} if tuned else {}
-        click.echo(json.dumps({**values, **({label: other} if label else {}), **compared}))
+        shown = made.to_dict()
+        if compare:
+            shown["protocols"] = [each.to_dict() for each in possible]
+            shown["impossible"] = {each.label: each.reason for each in impossible}
+            shown["recommended"] = best.label if best else None
+        if tuned:
+            shown["tuned"] = tuned.to_dict()
+        click.echo(json.dumps(shown))
         return
     over = like.name if like else "uniform records"
     line = f"{delay:g} ms one way, {bandwidth:g} Mbit/s"
@@ -172,47 +170,30 @@ def plan(
     if made.impossible:
         click.echo(f"{label}: not possible: {made.impossible}")
     if compare:
-        _show_protocols(found, targets, over, constant)
+        _show_protocols(possible, targets, best, over, constant)
+        for each in impossible:
+            click.echo(f"{each.label}: not possible: {each.reason}")
+        better = [each for each in possible if targets.beats_constant(each)]
+        click.echo(f"recommended: {_recommendation(best, possible, better, constant)}")
 
 
-def _tuned(made: StudyPlan) -> Tuned:
-    from umpc.planning.tuning import tune
+def _network(delay: float, bandwidth: float) -> Network:
+    from umpc.planning.seconds import Network
 
-    return tune(made.attempt, made.table)
+    if not (0 <= delay < inf and 0 < bandwidth < inf):
+        raise StudyError(
+            f"--delay is at least 0 and --bandwidth above 0, both numbers; got {delay} and "
+            f"{bandwidth}"
+        )
+    return Network(delay / 1e3, bandwidth * 125_000)
+
+
+def _tell(label: str) -> None:
+    click.echo(f"planning {label}", err=True)
 
 
 def _warn(text: str) -> None:
     click.echo(f"warning: {text}", err=True)
-
-
-def _compare(
-    entries: StudyFile,
-    records: str,
-    like: ReferenceTable,
-    network: Network,
-    error: float | None,
-    machines: dict[tuple[str, str, str], Machine],
-) -> list[Alternative | Impossible]:
-    from umpc.planning.alternatives import alternatives
-
-    def tell(label: str) -> None:
-        click.echo(f"planning {label}", err=True)
-
-    return list(alternatives(entries, records, like, network, error, tell, machines))
-
-
-def _as_json(found: Sequence[Alternative | Impossible], targets: Targets) -> dict[str, Any]:
-    from umpc.planning.alternatives import Alternative, recommended
-
-    possible = [each for each in found if isinstance(each, Alternative)]
-    best = recommended(possible, targets)
-    return {
-        "protocols": [each.to_dict() for each in possible],
-        "impossible": {
-            each.label: each.reason for each in found if not isinstance(each, Alternative)
-        },
-        "recommended": best.label if best else None,
-    }
 
 
 def _show(
@@ -229,7 +210,7 @@ def _show(
         label, beside: the same statistic by another way, if there is one.
     """
     from umpc.planning.study_plan import OF_CONSTANT
-    from umpc.reporting.words import printable
+    from umpc.reporting.rows import printable
 
     table = Table(title=escape(printable(title)), title_justify="left")
     table.add_column("what", overflow="fold")
@@ -260,8 +241,9 @@ def _shown(name: str, value: float | None) -> str:
 
 
 def _show_protocols(
-    found: Sequence[Alternative | Impossible],
+    possible: Sequence[Alternative],
     targets: Targets,
+    best: Alternative | None,
     over: str,
     constant: ConstantAnswer | None,
 ) -> None:
@@ -269,10 +251,6 @@ def _show_protocols(
 
     Args: constant: the best answer without any record, which has a row of its own.
     """
-    from umpc.planning.alternatives import Alternative, recommended
-
-    possible = [each for each in found if isinstance(each, Alternative)]
-    best = recommended(possible, targets)
     table = Table(
         title=escape(f"the same statistic by every protocol, errors over {over}"),
         title_justify="left",
@@ -292,10 +270,6 @@ def _show_protocols(
     if constant and len(better) == len(ordered):
         _add_constant(table, constant)
     console(WIDTH).print(table)
-    for other in found:
-        if not isinstance(other, Alternative):
-            click.echo(f"{other.label}: not possible: {other.reason}")
-    click.echo(f"recommended: {_recommendation(best, possible, better, constant)}")
 
 
 def _add_constant(table: Table, constant: ConstantAnswer) -> None:
@@ -304,20 +278,19 @@ def _add_constant(table: Table, constant: ConstantAnswer) -> None:
     table.add_row("", label, "", "", "", "", f"{constant.error:.2g}", "", "", "", "", "nobody")
 
 
-def _cells(planned: Alternative) -> Iterator[str]:
+def _cells(planned: Alternative) -> tuple[str, ...]:
     """The cells of an alternative's row, after the mark."""
     error = planned.error
-    yield planned.label
-    yield f"{planned.edges:,}"
-    yield f"{error.noise:.2g}"
-    yield f"{error.sampling:.2g}"
-    yield f"{error.bins:.2g}"
-    yield f"{sqrt(error.mse):.2g}"
-    yield f"{planned.delta:.1g}"
-    yield f"{planned.cost.rounds}"
-    yield f"{planned.megabytes:.3g}"
-    yield f"{planned.seconds.total:.2f}"
-    yield planned.assumed
+    return (
+        planned.label,
+        f"{planned.edges:,}",
+        *(f"{each:.2g}" for each in (error.noise, error.sampling, error.bins, sqrt(error.mse))),
+        f"{planned.delta:.1g}",
+        f"{planned.cost.rounds}",
+        f"{planned.megabytes:.3g}",
+        f"{planned.seconds.total:.2f}",
+        planned.assumed,
+    )
 
 
 def _recommendation(

@@ -1,15 +1,20 @@
 """The options of commands that start a server.
 
 *Run server.* Servers in this process, until a signal or until they have served their studies.
+
+A server's metrics and health, if its administrator names a local port for them.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import logging
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
+from fractions import Fraction
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -17,13 +22,20 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from umpc.cli.memory import Collector, tune_process
-from umpc.cli.monitor import Monitor
-from umpc.cli.paths import FOLDER
+from umpc.cli.shared import FOLDER, Option, approvals_of
 from umpc.errors import UmpcError
 from umpc.logs import FORMATS, LEVELS, start_logging
 
 if TYPE_CHECKING:
-    from umpc.monitoring.endpoint import Health
+    from umpc.monitoring.metrics import Metrics
+    from umpc.monitoring.traces import Tracing
+    from umpc.node.budget.budget_account import Balance
+    from umpc.node.budget.ledger import Ledger
+    from umpc.node.config import NodeConfig
+    from umpc.node.run.coordinator import RunWatch
+    from umpc.transport.authority import Identity
+
+if TYPE_CHECKING:
     from umpc.transport.authority import Identity
     from umpc.transport.hub.address import HubAddress
     from umpc.transport.role_guard import Allowed
@@ -31,6 +43,7 @@ if TYPE_CHECKING:
 
     Server = grpc.aio.Server
     Finished = Callable[[UmpcError | None], None]
+    Ending = Callable[[], Awaitable[None]]
 
 STUDIES = click.option(
     "--studies",
@@ -128,7 +141,6 @@ class Serving:
 
 
 Command = Callable[..., None]
-Option = Callable[[Any], Any]
 
 
 def serving_options(*own: Option) -> Callable[[Command], Command]:
@@ -244,8 +256,8 @@ async def serve(services: Sequence[Service], given: Serving, monitor: Monitor) -
         print("\n".join(lines), flush=True)
         await done.wait()
     begin_end()
-    for _, health, _ in opened:
-        await health.ending()
+    for _, ending, _ in opened:
+        await ending()
     watch.cancel()
     await asyncio.gather(*(server.stop(grace=1) for server, _, _ in opened))
     for error in ended:
@@ -263,29 +275,49 @@ async def _keep_watch(identities: Sequence[Identity]) -> None:
             await asyncio.sleep(LOOK_EVERY)
 
 
-async def open_server(service: Service, finished: Finished) -> tuple[Server, Health, str]:
-    """Return a server that answers, its health service, and its address.
+async def open_server(service: Service, finished: Finished) -> tuple[Server, Ending, str]:
+    """Return a server that answers, what ends its health service, and its address.
 
     Raises: AddressInUse, ConfigError, CertificateError.
     """
-    from umpc.monitoring.endpoint import ALLOWED as HEALTH
-    from umpc.monitoring.endpoint import Health
+    from umpc.transport.certificates import ROLES
     from umpc.transport.channels import bind, make_server
     from umpc.transport.hub.serving import ServerBehindHub
 
-    identity, place, allowed = service.identity, service.place, {**service.allowed, **HEALTH}
+    identity, place = service.identity, service.place
+    allowed = {**service.allowed, HEALTH: frozenset(ROLES)}
     if isinstance(place, str):
         server = make_server(identity, allowed)
         service.add(server, finished)
-        health = Health(server)
+        ending = add_health(server)
         address = await bind(server, identity, place)
         await server.start()
-        return server, health, address
+        return server, ending, address
     behind = ServerBehindHub(identity, allowed, place)
     server = cast("Server", behind)  # the generated code adds its methods to either
     service.add(server, finished)
-    health = Health(server)
-    return server, health, await behind.start()
+    ending = add_health(server)
+    return server, ending, await behind.start()
+
+
+HEALTH = "/grpc.health.v1.Health/Check"
+
+
+def add_health(server: Server) -> Ending:
+    """Add the standard health service of gRPC, on the process's own port.
+
+    Only processes with a certificate of the same authority may ask, as for every other call. It
+    answers SERVING from the start, and NOT_SERVING once the returned function was called.
+
+    Args: server: one that has not started.
+    """
+    from grpc_health.v1 import health_pb2_grpc
+    from grpc_health.v1._async import HealthServicer
+
+    servicer = HealthServicer()
+    health_pb2_grpc.add_HealthServicer_to_server(servicer, server)
+    ending: Ending = servicer.enter_graceful_shutdown
+    return ending
 
 
 def end_at_signals(done: asyncio.Event) -> None:
@@ -297,3 +329,107 @@ def end_at_signals(done: asyncio.Event) -> None:
     loop = asyncio.get_running_loop()
     for name in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(name, done.set)
+
+
+# --- monitored ------------------------------------------------------------------------------------
+
+
+log = logging.getLogger("umpc.metrics")
+STATES = ("total", "spent", "reserved", "left")
+
+
+class Monitor:
+    """The metrics of one server, and its traces.
+
+    Args:
+        address: HOST:PORT of this machine that serves metrics, or "" for none.
+        traces: HOST:PORT of this machine where a collector takes spans, or "" for none.
+    """
+
+    def __init__(self, identity: Identity, address: str, traces: str = ""):
+        self._tracing: Tracing | None = None
+        if traces:
+            from umpc.monitoring.traces import Tracing
+
+            self._tracing = Tracing(identity, traces)
+        self._identity = identity
+        self._address = address
+        self._metrics: Metrics | None = None
+        self._ledgers: list[Ledger] = []
+        if address:
+            from umpc.monitoring.metrics import Metrics
+
+            self._metrics = Metrics(identity)
+
+    def watch_site(
+        self,
+        config: NodeConfig,
+        ledger: Ledger,
+        dataset: str = "",
+    ) -> None:
+        """Add the budget and the approvals of a data set.
+
+        Args: dataset: its name, where the node has several.
+        """
+        from umpc.node.approvals import PENDING
+
+        self._ledgers.append(ledger)
+        approvals = approvals_of(config)
+
+        def pending() -> int:
+            try:
+                return sum(entry.state == PENDING for entry in approvals.entries())
+            except UmpcError:
+                return -1
+
+        if self._metrics is not None:
+            epsilon, delta = (lambda: _amounts(ledger.balance())), lambda: _amounts(ledger.delta())
+            self._metrics.add_site(epsilon, delta, pending, dataset)
+
+    def watch(self) -> RunWatch:
+        """Return the observer of one study, which makes its spans."""
+        from umpc.node.run.coordinator import Unwatched
+
+        return Unwatched() if self._tracing is None else self._tracing.begin()
+
+    def close(self) -> None:
+        """Send the spans that wait."""
+        if self._tracing is not None:
+            self._tracing.close()
+
+    def ended(self, error: UmpcError | None) -> None:
+        """Count a study that ended."""
+        if self._metrics is not None:
+            self._metrics.ended(error)
+
+    @contextlib.contextmanager
+    def served(self) -> Iterator[None]:
+        """Serve the metrics inside the block. Raises: ConfigError, AddressInUse."""
+        if self._metrics is None:
+            yield
+            return
+        from umpc.monitoring.metrics import first_fault, monitored
+
+        fault = first_fault(self._check_certificate, self._check_ledger)
+        with monitored(self._address, self._metrics.registry, fault) as address:
+            log.info("metrics are at http://%s/metrics", address)
+            yield
+
+    def _check_certificate(self) -> None:
+        """Raises: CertificateError if the certificate has ended or is revoked."""
+        from umpc.transport.certificates import check_validity
+
+        latest = self._identity.latest()
+        check_validity(latest.certificate, "the certificate of this process")
+        if latest.revoked is not None:
+            latest.revoked.check(latest.certificate.serial_number, latest.name, latest.role)
+
+    def _check_ledger(self) -> None:
+        """Raises: LedgerError if the disk refuses."""
+        for ledger in self._ledgers:
+            ledger.balance()
+
+
+def _amounts(balance: Balance) -> dict[str, float]:
+    found: dict[str, Fraction] = {state: getattr(balance, state) for state in STATES}
+    return {state: float(amount) for state, amount in found.items()}

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from umpc.cli.amounts import balance_text
-from umpc.cli.dataset_option import CONFIG, approvals_of, has_ledger, read_ledger
+from umpc.cli.budget import balance_text
+from umpc.cli.shared import CONFIG, approvals_of, has_ledger, place_of, read_ledger
 from umpc.errors import UmpcError
 
 if TYPE_CHECKING:
@@ -135,7 +135,6 @@ def list_text(revoked: Revoked | None) -> str:
 
 
 def _budget(config: NodeConfig, show: Sheet) -> None:
-    from umpc.node.budget.ledger_place import Place
     from umpc.node.config import changed_since_start
 
     if not has_ledger(config):
@@ -146,7 +145,7 @@ def _budget(config: NodeConfig, show: Sheet) -> None:
     if stale := changed_since_start(config):
         show.must(stale)
     snapshot = read_ledger(config)
-    place = Place.of(config.ledger, config.anchor)
+    place = place_of(config)
     show.line("epsilon", balance_text(snapshot.account.epsilon()))
     show.line("delta", balance_text(snapshot.account.delta()))
     _some(show, "held", [(each.study.hex(), each.name) for each in snapshot.held])

@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import logging
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from umpc.cli.paths import FILE
-from umpc.cli.show import FORMAT, HTML, MARKDOWN, print_preparation, print_report
+from umpc.cli.shared import (
+    FILE,
+    FORMAT,
+    HTML,
+    MARKDOWN,
+    TWO_CLASSES,
+    print_preparation,
+    print_report,
+)
+from umpc.errors import ApprovalPending, ConfigError, UmpcError
+from umpc.text_file import check_writable
 
 if TYPE_CHECKING:
     from umpc.api.study import ProposedStudy
@@ -34,7 +44,7 @@ class StudyGroup(click.Group):
     """A group whose help ends with the keys of a study file, as the keys describe themselves."""
 
     def format_epilog(self, context: click.Context, formatter: click.HelpFormatter) -> None:
-        from umpc.cli.settings_help import write_protocols, write_settings
+        from umpc.cli.demo_options import write_protocols, write_settings
         from umpc.coordinator.studyfile_entries import describe_keys
 
         rows = [*describe_keys().items(), ("protocol", "One of the protocols below.")]
@@ -130,27 +140,18 @@ def run(
     With --wait, the command asks again until nobody has yet to decide, and says who has. A
     rejection ends it.
     """
-    from umpc.api.study import ProposedStudy
     from umpc.cli.memory import tune_process
-    from umpc.cli.wait import run_when_accepted
-    from umpc.errors import ConfigError
-    from umpc.text_file import check_writable
+    from umpc.cli.watch import run_when_accepted
 
-    logging.getLogger("asyncio").setLevel(logging.CRITICAL)
     sys.setswitchinterval(SWITCH_SECONDS)
     tune_process()
-    for report in filter(None, (page, text)):
-        check_writable(report, "the report", ConfigError)
-    study = ProposedStudy.load(file)
+    for path in filter(None, (page, text)):
+        check_writable(path, "the report", ConfigError)
+    study = _to_run(file, quiet)
     study.returning = await_site
-    _warn_of_dates(study)
-    if not quiet:
-        _tell_choice(study)
-    progress = not quiet
-    result = (
-        run_when_accepted(study, hours, progress=progress) if wait else study.run(progress=progress)
-    )
-    print_report(result.report, style, page=page, text=text)
+    run = partial(study.report, progress=not quiet)
+    report = run_when_accepted(study, run, hours) if wait else run()
+    print_report(report, style, page=page, text=text)
 
 
 @study.command()
@@ -191,13 +192,7 @@ def prepare(file: Path, style: str, quiet: bool) -> None:
     \b
     umpc study prepare study.toml && umpc study run study.toml
     """
-    from umpc.api.study import ProposedStudy
-
-    logging.getLogger("asyncio").setLevel(logging.CRITICAL)
-    study = ProposedStudy.load(file)
-    _warn_of_dates(study)
-    if not quiet:
-        _tell_choice(study)
+    study = _to_run(file, quiet)
     print_preparation(study.document, study.prepare(progress=not quiet), style)
 
 
@@ -206,8 +201,7 @@ def prepare(file: Path, style: str, quiet: bool) -> None:
 @click.option(
     "--records",
     help="Each node's number of records, as 300,300,200. Then also predict what a run costs. A "
-    "study of two classes, such as auc, takes FIRST+SECOND per node, as 180+120,150+150: the "
-    "records of the class that should score higher, and those of the other class.",
+    "study of two classes, such as auc, " + TWO_CLASSES,
 )
 @click.option(
     "--contact",
@@ -254,10 +248,16 @@ def check(file: Path, records: str | None, contact: bool, table: Path | None) ->
         _contact(study)
 
 
-def _tell_choice(study: ProposedStudy) -> None:
-    """Say on standard error which way was chosen, where the file left it open."""
-    if study.chosen:
+def _to_run(file: Path, quiet: bool) -> ProposedStudy:
+    """The study of a file, whose dates end soon and whose choices are said on standard error."""
+    from umpc.api.study import ProposedStudy
+
+    logging.getLogger("asyncio").setLevel(logging.CRITICAL)
+    study = ProposedStudy.load(file)
+    _warn_of_dates(study)
+    if study.chosen and not quiet:
         click.echo(f"chosen: {study.chosen}", err=True)
+    return study
 
 
 def _compare(file: Path, table: Path) -> None:
@@ -280,7 +280,7 @@ def _warn_of_dates(study: ProposedStudy) -> None:
 
 def _echo(label: str, text: str) -> None:
     """One line: a label, and the text in a column of its own."""
-    from umpc.reporting.words import printable
+    from umpc.reporting.rows import printable
 
     click.echo(f"{label:<12} {printable(text)}")
 
@@ -298,7 +298,6 @@ def _contact(study: ProposedStudy) -> None:
 
     Raises: the first reason why one does not; a missing approval only where that is all there is.
     """
-    from umpc.errors import ApprovalPending, UmpcError
 
     own, others = study.contact()
     for contact in own:

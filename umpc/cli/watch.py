@@ -1,21 +1,30 @@
-"""`umpc study watch`: how far a run is, and who is connected, from another process."""
+"""`umpc study watch`: how far a run is, and who is connected, from another process.
+
+`umpc study run --wait`: ask again until every site has accepted the study.
+
+Each question is a proposal, which a site that waits refuses before it reads its table. A site that
+has accepted already reserves the study's ε for a moment. The questions become rarer: 15 s after the
+first, and up to 5 minutes later.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from umpc.coordinator.run_file import NodeState, RunState, has_died, read_run
-from umpc.errors import UmpcError
+from umpc.coordinator.run_file import RunState, has_died, read_run
+from umpc.errors import ApprovalPending, UmpcError
 
 if TYPE_CHECKING:
+    from umpc.api.study import ProposedStudy
     from umpc.proto.v1 import umpc_pb2 as pb
     from umpc.study.document import Study
+    from umpc.study.report import Report
     from umpc.transport.identity import Identity
 
 PAUSE_SECONDS = 2.0
@@ -48,7 +57,9 @@ def step_line(run: RunState, now: float) -> str:
     """Return one line on a run: its step, who has answered, and who is waited for."""
     states = run.nodes.values()
     step = max(states, key=lambda state: state.since).step
-    late = [name for name, state in run.nodes.items() if _lacks(state, step)]
+    late = [
+        name for name, state in run.nodes.items() if state.step != step or state.done < state.total
+    ]
     since = max((state.since for state in states if state.step == step), default=run.begun)
     shown = ", ".join(late[:SHOWN]) + (" and others" if len(late) > SHOWN else "")
     waits = f", waiting for {shown}" if late else ""
@@ -57,10 +68,6 @@ def step_line(run: RunState, now: float) -> str:
         f"{in_clock(now - since)}, {len(states) - len(late)} of {len(states)} nodes have done it"
         f"{waits}"
     )
-
-
-def _lacks(state: NodeState, step: str) -> bool:
-    return state.step != step or state.done < state.total
 
 
 def node_lines(run: RunState, now: float) -> Iterator[str]:
@@ -118,3 +125,52 @@ def in_clock(seconds: float) -> str:
     """Return a length of time as hours, minutes and seconds."""
     hours, rest = divmod(max(0, int(seconds)), 3600)
     return f"{hours}:{rest // 60:02}:{rest % 60:02}"
+
+
+# --- waiting for approval -------------------------------------------------------------------------
+
+
+FIRST_PAUSE = 15.0
+LONGEST_PAUSE = 300.0
+GROWTH = 1.5
+HOUR = 3600
+
+
+def run_when_accepted(
+    study: ProposedStudy,
+    run: Callable[[], Report],
+    hours: float,
+    sleep: Callable[[float], None] = time.sleep,
+    now: Callable[[], float] = time.monotonic,
+) -> Report:
+    """Run a study as soon as every site has accepted it. Say who has yet to decide.
+
+    Raises: ApprovalPending after so many hours; PolicyRefused if a site rejects it; as `run`.
+    """
+    until = now() + hours * HOUR
+    pause = FIRST_PAUSE
+    told: tuple[str, ...] | None = None
+    names = [node.name for node in study.document.nodes]
+    while True:
+        try:
+            return run()
+        except ApprovalPending as error:
+            waiting = error.waiting or ((error.culprit,) if error.culprit else ())
+            if now() + pause > until:
+                raise
+        if waiting != told:
+            _tell(study, names, waiting)
+            told = waiting
+        sleep(pause)
+        pause = min(GROWTH * pause, LONGEST_PAUSE)
+
+
+def _tell(study: ProposedStudy, names: list[str], waiting: tuple[str, ...]) -> None:
+    """Say on standard error who has yet to decide, and who need not any more."""
+    ready = [name for name in names if name not in waiting]
+    digits = study.document.hash.hex()[:16]
+    click.echo(
+        f"waiting for approval by {', '.join(waiting)}; "
+        f"ready: {', '.join(ready) or 'nobody yet'}; the study's hash is {digits}",
+        err=True,
+    )

@@ -27,9 +27,8 @@ from typing import Annotated, Any, get_args
 import msgspec
 
 from umpc.errors import StudyError
-from umpc.study.parts import FieldText, Participant, exact
+from umpc.study.parts import FieldText, Participant, StudyPart, exact
 from umpc.study.settings import HONEST
-from umpc.study.several import StudyPart
 from umpc.ustat.estimators import VECTOR, WITH_VARIANCE
 from umpc.ustat.expression import Expression
 from umpc.ustat.projection import PAIR, TRIPLE, over_triples

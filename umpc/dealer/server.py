@@ -30,8 +30,7 @@ from umpc.proto import codec, frame_codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.protocol_version import PROTOCOL
 from umpc.protocols.registry import attempt_of, decode_study, load_all
-from umpc.study.attempt import check_openings
-from umpc.study.members import check_agreed
+from umpc.study.attempt import check_agreed, check_openings
 from umpc.transport.authority import Identity
 from umpc.transport.identity import verifier_of
 from umpc.transport.role_guard import of_own_end

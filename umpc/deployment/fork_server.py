@@ -41,7 +41,7 @@ IMPORTED = (
     "umpc.cli.main",
     "umpc.reporting.rows",
     "umpc.cli.serve",
-    "umpc.cli.show",
+    "umpc.cli.shared",
     "umpc.cli.study",
     "umpc.coordinator.client",
     "umpc.coordinator.studyfile",

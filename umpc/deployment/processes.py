@@ -137,8 +137,8 @@ class Deployment:
         self.hub: str | None = None
         """`hub:NAME@HOST:PORT` of the hub that all processes dial, or None if each listens."""
 
-    def start_dealer(self, name: str = "dealer") -> None:
-        self._start_helper("dealer", name)
+    def start_dealer(self) -> None:
+        self._start_helper("dealer", "dealer")
 
     def start_shuffler(self, name: str) -> None:
         self._start_helper("shuffler", name)
@@ -148,17 +148,18 @@ class Deployment:
         place = ["--hub", self.hub] if self.hub else ["--listen", self.address()]
         self.start(name, [role, "start", "--identity", str(self.folder / name), *place])
 
-    def start_hub(self, listen: str = "", grace: int = 30, name: str = "hub") -> Served:
+    def start_hub(self, listen: str = "", grace: int = 30) -> Served:
         """Start a hub and wait for it. All processes that are started later dial it."""
-        if not (self.folder / name).exists():
-            self.authority.issue(name, "hub", self.folder / name)
-        place = ["--identity", str(self.folder / name), "--listen", listen or self.address()]
+        folder = self.folder / "hub"
+        if not folder.exists():
+            self.authority.issue("hub", "hub", folder)
+        place = ["--identity", str(folder), "--listen", listen or self.address()]
         others, self._waiting = self._waiting, []
-        self.start(name, ["hub", "start", *place, "--grace", str(grace)])
+        self.start("hub", ["hub", "start", *place, "--grace", str(grace)])
         self._await_started()
         self._waiting = others
-        served = self._ready.pop(name)
-        self.hub = f"hub:{name}@{served.address}"
+        served = self._ready.pop("hub")
+        self.hub = f"hub:hub@{served.address}"
         return served
 
     def start_node(

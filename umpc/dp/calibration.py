@@ -42,7 +42,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
-from umpc.dp.checks import check_epsilon, check_nodes, check_sensitivity
+from umpc.dp.events import check_epsilon, check_nodes, check_sensitivity, check_tail
 from umpc.dp.polya import LEAST_LOG_RATIO, sample_polyas
 from umpc.dp.random_bits import RandomBits
 from umpc.errors import InvalidEpsilon, LocalProtocolError
@@ -113,7 +113,7 @@ class DistributedLaplace:
         """Standard deviation of the sum of all n shares, in units of the sum."""
         if not self.sensitivity:
             return 0.0
-        return math.sqrt(self.nodes / self.honest) * DiscreteLaplace(self.log_ratio).std
+        return math.sqrt(self.shape) * DiscreteLaplace(self.log_ratio).std
 
     def draw(self, bits: RandomBits) -> int:
         """One node's share of the noise, in units of the sum. Secret.
@@ -151,10 +151,7 @@ class DistributedLaplace:
         Raises:
             LocalProtocolError: log2_probability is below 1.
         """
-        if log2_probability < 1:
-            raise LocalProtocolError(
-                f"expected a tail of at most 2^-1, got 2^-({log2_probability})"
-            )
+        check_tail(log2_probability)
         if not self.sensitivity:
             return 0
         shape = Fraction(self.nodes, self.honest)

@@ -51,7 +51,7 @@ from functools import cached_property
 from flint import arb, ctx
 
 from umpc.dp.calibration import LN2_ABOVE, NORMAL_SHAPE, DiscreteLaplace
-from umpc.dp.checks import above, ball, check_delta, check_epsilon, check_sensitivity, is_integer
+from umpc.dp.events import above, ball, check_delta, check_epsilon, check_sensitivity, is_integer
 from umpc.errors import InvalidEpsilon, LocalProtocolError
 
 PRECISION = 64

@@ -56,8 +56,9 @@ from functools import lru_cache
 
 from flint import arb, ctx
 
-from umpc.dp.checks import GRID, PRECISION, above, ball, below
 from umpc.dp.events import (
+    GRID,
+    PRECISION,
     ApproximateEvent,
     ConcentratedEvent,
     Event,
@@ -66,6 +67,9 @@ from umpc.dp.events import (
     LaplaceEvent,
     PureEvent,
     SkellamEvent,
+    above,
+    ball,
+    below,
 )
 from umpc.errors import InvalidEpsilon
 

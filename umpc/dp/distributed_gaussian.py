@@ -49,11 +49,18 @@ from functools import lru_cache
 from flint import arb, ctx
 
 from umpc.dp.calibration import NORMAL_SHAPE
-from umpc.dp.checks import PRECISION, above, ball, check_delta, check_epsilon, check_nodes
 from umpc.dp.composition import gaussian_curve, least_scale, satisfies
-from umpc.dp.geometric import discrete_laplaces
-from umpc.dp.random_bits import RandomBits
-from umpc.dp.trials import MORE_TRIALS, TRIALS, first_accepted
+from umpc.dp.events import (
+    PRECISION,
+    above,
+    ball,
+    check_delta,
+    check_epsilon,
+    check_nodes,
+    check_tail,
+)
+from umpc.dp.geometric_poisson import discrete_laplaces
+from umpc.dp.random_bits import MORE_TRIALS, TRIALS, RandomBits, first_accepted
 from umpc.errors import LocalProtocolError, StudyError
 
 LEAST_SHARE = 16
@@ -258,10 +265,7 @@ class DiscreteGaussian:
         Raises:
             LocalProtocolError: log2_probability is below 1.
         """
-        if log2_probability < 1:
-            raise LocalProtocolError(
-                f"expected a tail of at most 2^-1, got 2^-({log2_probability})"
-            )
+        check_tail(log2_probability)
         if not self.parameter:
             return 0
         with ctx.workprec(PRECISION):

@@ -36,28 +36,28 @@ from math import ceil
 import numpy as np
 from flint import arb, ctx
 
-from umpc.dp.checks import ball
-from umpc.dp.fixed_coins import (
+from umpc.dp.events import ball, ball_at
+from umpc.dp.geometric_poisson import (
+    ROWS,
+    digit_odds,
+    digits_needed,
+    geometric_law,
+    integers_of,
+    poisson_table,
+    totals_of,
+)
+from umpc.dp.random_bits import (
     WIDTH,
     CoinRow,
     Flags,
     Integers,
+    RandomBits,
     SurvivalTable,
     is_below,
     prefixes_of,
     random_words,
     resume,
 )
-from umpc.dp.geometric import (
-    ROWS,
-    digit_odds,
-    digits_needed,
-    geometric_law,
-    integers_of,
-    totals_of,
-)
-from umpc.dp.poisson import poisson_table
-from umpc.dp.random_bits import RandomBits
 from umpc.errors import LocalProtocolError
 
 MOST_LOG_RATIO = Fraction(10**30)
@@ -216,12 +216,6 @@ def _accepted(jumps: Flags, blocks: Integers, bits: RandomBits) -> Flags:
         possible = product < bound
         if certain != possible:
             odds = Fraction(1 << size - 1, k)
-            certain = is_below(resume(words[slot : slot + 1], bits), partial(_ball_at, odds))
+            certain = is_below(resume(words[slot : slot + 1], bits), partial(ball_at, odds))
         accepted.append(certain)
     return np.array(accepted, dtype=np.bool_)
-
-
-def _ball_at(number: Fraction, precision: int) -> arb:
-    """A fraction's ball at a working precision."""
-    with ctx.workprec(precision):
-        return ball(number)

@@ -32,7 +32,8 @@ from functools import cached_property
 from flint import arb, ctx
 
 from umpc.dp.calibration import NORMAL_SHAPE
-from umpc.dp.checks import (
+from umpc.dp.composition import least_scale, satisfies, skellam_curve
+from umpc.dp.events import (
     PRECISION,
     above,
     ball,
@@ -40,9 +41,9 @@ from umpc.dp.checks import (
     check_epsilon,
     check_nodes,
     check_sensitivity,
+    check_tail,
 )
-from umpc.dp.composition import least_scale, satisfies, skellam_curve
-from umpc.dp.poisson import MOST_MEAN, sample_poisson
+from umpc.dp.geometric_poisson import MOST_MEAN, sample_poisson
 from umpc.dp.random_bits import RandomBits
 from umpc.errors import InvalidEpsilon, LocalProtocolError, StudyError
 
@@ -130,10 +131,7 @@ class SkellamShare:
         Raises:
             LocalProtocolError: log2_probability is below 1.
         """
-        if log2_probability < 1:
-            raise LocalProtocolError(
-                f"expected a tail of at most 2^-1, got 2^-({log2_probability})"
-            )
+        check_tail(log2_probability)
         if not self.honest_variance:
             return 0
         with ctx.workprec(PRECISION):

@@ -11,11 +11,8 @@ decision, and finishes.
 | file | what it is |
 |---|---|
 | `texts.py` | the three texts that travel: invitation, request, admission |
-| `register.py` | the authority's record of invitations and requests, one file each |
-| `receiving.py` | which requests are recorded, and which one is answered over the network |
+| `register.py` | the authority's record of invitations, requests and members |
 | `authority_side.py` | invite, receive a request, approve it |
-| `site_side.py` | join and finish |
+| `site_side.py` | join, ask a listening authority, and finish |
 | `listener.py` | the listening authority |
-| `dialler.py` | the site asks it, and waits |
-| `members.py` | the members of the consortium, with their addresses |
 """

@@ -16,8 +16,15 @@ from pathlib import Path
 
 from cryptography.hazmat.primitives import serialization as form
 
-from umpc.enrolment.receiving import RequestReceiver
-from umpc.enrolment.register import ADMITTED, ASKED, DECLINED, INVITED, Enrolment, Register
+from umpc.enrolment.register import (
+    ADMITTED,
+    ASKED,
+    DECLINED,
+    INVITED,
+    Enrolment,
+    Register,
+    RequestReceiver,
+)
 from umpc.enrolment.texts import (
     CODE_BYTES,
     AdmissionText,

@@ -19,7 +19,6 @@ is an IPv4 address, or the first 48 bits of an IPv6 address: one connection has 
 
 from __future__ import annotations
 
-import contextlib
 import json
 import logging
 import socket
@@ -31,17 +30,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler
 from ipaddress import IPv6Address, ip_address
 from pathlib import Path
-from socketserver import TCPServer, ThreadingMixIn
 from typing import Any
 
-from umpc.enrolment.members import members_of, to_plain
-from umpc.enrolment.receiving import RequestReceiver
-from umpc.enrolment.register import ADMITTED, Enrolment, Register
+from umpc.enrolment.register import (
+    ADMITTED,
+    Enrolment,
+    Register,
+    RequestReceiver,
+    members_of,
+    to_plain,
+)
 from umpc.enrolment.texts import Request
 from umpc.errors import CertificateError, ConfigError, UmpcError
+from umpc.local_server import LocalCall, LocalServer, hang_up_after
 from umpc.transport.diagnose import split_address
 from umpc.transport.listening import refuse_if_taken
 
@@ -57,8 +60,6 @@ REQUEST_SECONDS = 5
 places do not hold all threads."""
 CALL_SECONDS = 20
 """Longest time of the rest of a call."""
-END_SECONDS = 0.1
-"""Longest time until the listener notices that it shall end."""
 
 
 class EnrolmentDesk:
@@ -99,25 +100,12 @@ def listening(
     refuse_if_taken(host, port, address)
     family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
     server = _Server((host, port), family, desk, context, visits or Visits())
-    thread = threading.Thread(
-        target=server.serve_forever, args=(END_SECONDS,), name="enrolment", daemon=True
-    )
-    thread.start()
-    try:
-        shown = f"[{host}]" if ":" in host else host
-        yield f"{shown}:{server.server_address[1]}"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with server.served() as shown:
+        yield shown
 
 
-class _Server(ThreadingMixIn, TCPServer):
+class _Server(LocalServer):
     """One thread for each call, as many as `visits` allows."""
-
-    allow_reuse_address = True
-    daemon_threads = True
-    block_on_close = False
 
     def __init__(
         self,
@@ -144,23 +132,18 @@ class _Server(ThreadingMixIn, TCPServer):
         finally:
             self.visits.leave(client_address[0])
 
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Write nothing for a caller that breaks off, or speaks no TLS."""
 
-
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(LocalCall):
     """One call: TLS, one request, one answer."""
 
     server: _Server
     timeout = PAUSE_SECONDS
-    server_version = "umpc"
-    sys_version = ""
 
     def setup(self) -> None:
         """Begin TLS, with a limit on the time until the request is there."""
         self.request.settimeout(PAUSE_SECONDS)
         self._line = self.request.dup()
-        self._limit = self._hang_up_after(REQUEST_SECONDS)
+        self._limit = hang_up_after(REQUEST_SECONDS, self._line)
         try:
             self.request = self.server.context.wrap_socket(self.request, server_side=True)
         except BaseException:
@@ -176,29 +159,16 @@ class _Handler(BaseHTTPRequestHandler):
             self.request.close()
             self._end()
 
-    def _hang_up_after(self, seconds: float) -> threading.Timer:
-        limit = threading.Timer(seconds, self._hang_up)
-        limit.daemon = True
-        limit.start()
-        return limit
-
-    def _hang_up(self) -> None:
-        with contextlib.suppress(OSError):
-            self._line.shutdown(socket.SHUT_RDWR)
-
     def _end(self) -> None:
         self._limit.cancel()
         self._line.close()
 
     def do_POST(self) -> None:
         """Answer a request."""
-        length = self.headers.get("Content-Length", "")
-        size = int(length) if length.isdecimal() and len(length) < 9 else 0
-        # A connection that ends with unread bytes may lose the answer.
-        content = self.rfile.read(min(size, 4 * MOST_BYTES))
+        content = self.body(4 * MOST_BYTES)  # what stays unread may lose the answer
         self._limit.cancel()
-        self._limit = self._hang_up_after(CALL_SECONDS)
-        if self.path != PATH or not 0 < size <= MOST_BYTES:
+        self._limit = hang_up_after(CALL_SECONDS, self._line)
+        if self.path != PATH or not 0 < len(content) <= MOST_BYTES:
             self._refuse(HTTPStatus.BAD_REQUEST, f"POST {PATH} with a request's text was expected")
             return
         try:
@@ -226,15 +196,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer(status, {"state": "refused", "message": message})
 
     def _answer(self, status: HTTPStatus, answer: dict[str, Any]) -> None:
-        content = json.dumps(answer).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Write no line for each call: a site asks often."""
+        self.send(status, {"Content-Type": "application/json"}, json.dumps(answer).encode())
 
 
 # --- visits ---------------------------------------------------------------------------------------

@@ -5,20 +5,45 @@
 
 A file holds the invitation's one-time code, so only its owner can read it. The certificates
 themselves are in `issued/` (`transport/authority.py`).
+
+The requests that reach the authority: which ones are recorded, and which one is answered.
+
+    invited ──► asked ──► admitted
+                  └─────► declined
+
+*Who may ask over the network.* Only a request that proves the one-time code of an invitation is
+recorded. The first one binds the code to its key. A request of another key with the same code is
+refused, and the record keeps when it came, so that the person who approves is warned. A request
+that came in time may wait for its decision longer than the code counts. After the decision the code
+is forgotten: only the very request that was decided on is answered again.
+
+Nothing here needs the authority's key.
+
+The members of a consortium, as its authority tells them: name, role and address of each.
+
+An address is the member's own word. It decides nothing: TLS proves the name and the role of
+whoever answers there.
 """
 
 from __future__ import annotations
 
 import fcntl
+import hmac
 import json
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
 
-from umpc.errors import CertificateError
+from umpc.enrolment.texts import Request, parse_time
+from umpc.errors import CertificateError, ConfigError
+from umpc.transport.authority import Issued
+from umpc.transport.certificates import check_name, clock, names_of
 from umpc.transport.files import read_file, unwritten, write_durably
+from umpc.transport.revocation import load_revoked
 
 INVITED = "invited"
 ASKED = "asked"
@@ -119,3 +144,187 @@ def _read(path: Path) -> Enrolment:
         return entry
     except (ValueError, TypeError):
         raise CertificateError(f"{path} is not the record of an enrolment: {HOW}") from None
+
+
+# --- requests received ----------------------------------------------------------------------------
+
+
+DECIDED = (ADMITTED, DECLINED)
+
+
+class RequestReceiver:
+    """Records requests in a register. Several threads and processes may do so at once."""
+
+    def __init__(self, register: Register, now: Callable[[], datetime] = clock):
+        self._register = register
+        self._now = now
+
+    def receive(self, request: Request) -> Enrolment:
+        """Record a request, which then waits for a person. Raises: CertificateError."""
+        name, role = request.names
+        with self._register.locked():
+            return self._receive(request, self._register.find(name, role))
+
+    def answer(self, request: Request) -> Enrolment:
+        """Return the enrolment of a request from the network, which is recorded if it is new.
+
+        Every refusal has the same words, whether the name, the code or the date is wrong.
+
+        Raises: CertificateError.
+        """
+        name, role = request.names
+        with self._register.locked():
+            known = self._register.find(name, role)
+            if known is not None and self._is_same(known, request):
+                return known
+            if known is not None and known.state in DECIDED and known.proven:
+                raise _unproven(name, role)
+            if known is not None and self._proves(known, request):
+                return self._receive(request, known, online=True)
+        raise _unproven(name, role)
+
+    def _receive(
+        self, request: Request, known: Enrolment | None, *, online: bool = False
+    ) -> Enrolment:
+        name, role = request.names
+        if known is not None and self._is_repeated(known, request):
+            return known
+        proven = known is not None and self._proves(known, request)
+        if (request.proof or online) and not proven:
+            raise _unproven(name, role)
+        listed = known.member_address if known else ""
+        entry = known if proven and known else Enrolment(name, role, ASKED, "")
+        entry = entry.changed(
+            state=ASKED,
+            at=self._time(),
+            request=request.encode(),
+            proven=proven,
+            address=request.address or listed,
+            listed=listed,
+            admission="",
+            online=online,
+        )
+        self._register.put(entry)
+        return entry
+
+    def _is_same(self, known: Enrolment, request: Request) -> bool:
+        """Whether the very same request is recorded, which proved its code when it came."""
+        if not known.proven or not known.request:
+            return False
+        return hmac.compare_digest(known.request, request.encode())
+
+    def _is_repeated(self, known: Enrolment, request: Request) -> bool:
+        """Whether the record holds this request already. Raises: CertificateError for a rival."""
+        if not known.request:
+            return False
+        held = Request.decode(known.request)
+        if held.fingerprint == request.fingerprint:
+            return known.state == ASKED and held.address == request.address
+        if known.code and request.proves(bytes.fromhex(known.code)):
+            self._register.put(known.changed(rival=self._time()))
+            raise CertificateError(
+                f"two requests with different keys used the invitation of {known.role} "
+                f"{known.name!r}: somebody else had it, so invite the site again by another way",
+                culprit=known.name,
+            )
+        return False
+
+    def _proves(self, known: Enrolment, request: Request) -> bool:
+        if not known.code or not request.proof or self._now() > parse_time(known.until):
+            return False
+        return request.proves(bytes.fromhex(known.code))
+
+    def _time(self) -> str:
+        return self._now().replace(microsecond=0).isoformat()
+
+
+def _unproven(name: str, role: str) -> CertificateError:
+    return CertificateError(
+        f"the request of {role} {name!r} does not prove the code of an invitation that "
+        "counts: invite the site again, and let it join with the new invitation",
+        culprit=name,
+    )
+
+
+# --- members --------------------------------------------------------------------------------------
+
+
+MOST_MEMBERS = 10_000
+ADDRESS = re.compile(r"[!#-\[\]-~]{0,255}")
+"""Printable ASCII without the two characters that end or escape a text in TOML."""
+
+
+@dataclass(frozen=True)
+class ConsortiumMember:
+    """A process with a certificate that counts. address: HOST:PORT, or "" if it gave none."""
+
+    name: str
+    role: str
+    address: str = ""
+
+
+def members_of(folder: Path, now: datetime | None = None) -> list[ConsortiumMember]:
+    """Return the members of an authority in the order of role and name. Needs no key of it.
+
+    Raises: CertificateError if a file of the authority is damaged.
+    """
+    at = now or clock()
+    ca_pem = read_file(folder / "ca.pem", "restore the authority's folder from a backup")
+    revoked = load_revoked(folder / "crl.pem", ca_pem)
+    valid = {
+        names_of(cert)
+        for cert in Issued(folder / "issued").all()
+        if cert.not_valid_after_utc > at
+        and not (revoked is not None and cert.serial_number in revoked)
+    }
+    addresses = {
+        (entry.name, entry.role): entry.member_address
+        for entry in Register(folder / "enrolments").all()
+    }
+    ordered = sorted(valid, key=lambda names: (names[1], names[0]))
+    return [ConsortiumMember(*names, addresses.get(names, "")) for names in ordered]
+
+
+def to_plain(members: Iterable[ConsortiumMember]) -> list[dict[str, str]]:
+    """Return members as JSON has them."""
+    return [asdict(each) for each in members]
+
+
+def parse_members(found: object) -> list[ConsortiumMember]:
+    """Return the members that an authority sent. Raises: CertificateError."""
+    try:
+        if not isinstance(found, list) or len(found) > MOST_MEMBERS:
+            raise ValueError
+        return [_parse(each) for each in found]
+    except (ValueError, TypeError, AttributeError, ConfigError):
+        raise CertificateError(
+            "the authority's list of members is malformed: ask the authority for its version of "
+            "umpc"
+        ) from None
+
+
+def _parse(found: Mapping[str, object]) -> ConsortiumMember:
+    member = ConsortiumMember(**{key: str(value) for key, value in found.items()})
+    check_name(member.name, member.role)
+    if not ADDRESS.fullmatch(member.address):
+        raise ValueError
+    return member
+
+
+def to_toml(members: Iterable[ConsortiumMember], at: datetime) -> str:
+    """Return the members as a study file names them. The rest is a comment."""
+    return "\n".join([f"# Members of the consortium, told at {at:%F %T} UTC.", *_lines(members)])
+
+
+def _lines(members: Iterable[ConsortiumMember]) -> Iterator[str]:
+    tables = {"node": "[[nodes]]", "dealer": "[dealer]", "shuffler": "[[shufflers]]"}
+    for member in members:
+        table = tables.get(member.role)
+        if table is None or not ADDRESS.fullmatch(member.address) or not member.address:
+            where = member.address if ADDRESS.fullmatch(member.address) else "an unusable address"
+            yield f"# {member.role} {member.name!r}, {where or 'without an address'}"
+            continue
+        if member.role == "dealer":
+            del tables["dealer"]  # a study has at most one
+        yield f'{table}\nname = "{member.name}"\naddress = "{member.address}"'
+    yield ""

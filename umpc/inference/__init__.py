@@ -5,12 +5,9 @@ numbers of records, and the fields' public bounds.
 
 | file | what it is |
 |---|---|
-| `report_inference.py` | intervals, tests and the four sources of error of one report |
-| `null_test.py` | a p-value, and how it is told |
+| `report_inference.py` | intervals, tests and the four sources of error of a report |
 | `hypotheses.py` | what each statistic of the library tests, and its law if that is true |
-| `null_laws.py` | laws without noise: of counts, normal, and sums of chi-squares |
-| `few_records.py` | exact laws over all permutations, and of columns of two values |
-| `hoeffding.py` | an error law with Hoeffding's bound for the population |
+| `null_laws.py` | laws without noise: of counts, normal, sums of chi-squares; the p-value |
 
 These modules import numpy, `umpc.ustat`, `umpc.study` and `umpc.errors`, and nothing else.
 """

@@ -35,24 +35,25 @@ from math import ceil, comb, exp, inf, lgamma, log, pi, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from umpc.inference.few_records import (
-    FEW,
-    concordant_fours,
-    inversions,
-    mann_whitney,
-    most_of_a_label,
-    most_of_two_values,
-    rank_products,
-    signed_pairs,
-)
 from umpc.inference.null_laws import (
+    ALTERNATIVES,
+    FEW,
+    GREATER,
+    TWO_SIDED,
     ChiSquareLaw,
     CountLaw,
     LargestTailLaw,
     NormalLaw,
     NullLaw,
     TauStarLaw,
+    concordant_fours,
     discrete_share,
+    inversions,
+    mann_whitney,
+    most_of_a_label,
+    most_of_two_values,
+    rank_products,
+    signed_pairs,
     untied_share,
 )
 from umpc.ustat.statistics import find_statistic
@@ -65,8 +66,6 @@ LABELLED_RECORDS = 12
 """Up to so many, the law of a column with a private label is exact."""
 SHORTNESS = 2.0
 """The tails of a limit law are multiplied by 1 + SHORTNESS/n."""
-TWO_SIDED, GREATER, LESS = "two-sided", "greater", "less"
-ALTERNATIVES = (TWO_SIDED, GREATER, LESS)
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,18 @@ where ζ₂ = Var f, and ζ₁ is the variance of the projection of f. The secon
 noise, the sampling of E and the drawing of the records. It is below μ with a probability of at most
 MISSED times that of the interval to miss. For each θ, ζ₁ is then at most the upper end less θ², and
 at most ζ₂/2; ζ₂ is at most the largest variance of a kernel with the mean θ.
+
+An error law with Hoeffding's bound for the population, for every number of records.
+
+A U-statistic of n records is a mean, over all orders of the records, of means of m = n/k
+independent values of its kernel (Hoeffding 1963, section 5a). So every bound by the exponential
+moment of such a mean holds for it. For values in [low, high] with mean 0,
+
+    P(U >= t) <= exp(−m·KL(q ‖ p)),  p = −low/(high − low),  q = (t − low)/(high − low)
+
+(Hoeffding 1963, theorem 1). The noise is independent of the records, so with its exact law
+
+    P(noise + U >= x) <= Σ over noise values e of P(e)·bound(x − e).
 """
 
 from __future__ import annotations
@@ -19,25 +31,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import isfinite, isqrt, sqrt
+from math import inf, isfinite, isqrt, sqrt
 from typing import Any
 
 import numpy as np
 
 from umpc.errors import StudyError
-from umpc.inference.hoeffding import BoundedStatistic
-from umpc.inference.hypotheses import (
+from umpc.inference.hypotheses import HYPOTHESES, DrawnRecords, Hypothesis
+from umpc.inference.null_laws import (
     ALTERNATIVES,
     GREATER,
-    HYPOTHESES,
     LESS,
     TWO_SIDED,
-    DrawnRecords,
-    Hypothesis,
+    NormalLaw,
+    NullLaw,
+    NullTest,
+    p_value,
+    told,
 )
-from umpc.inference.null_laws import NormalLaw, NullLaw
-from umpc.inference.null_test import NullTest, p_value, told
-from umpc.study.interval import MOVED, SETS, released_sums
+from umpc.study.making_report import MOVED, SETS, released_sums
 from umpc.study.parts import FieldText
 from umpc.study.report import Report
 from umpc.ustat.error_law import ErrorLaw, Floats
@@ -391,3 +403,94 @@ def upper_second(
     independent = max(1, records // 3)
     statistic = ReleasedStatistic([second], points, 1 / independent, edges)
     return covering_interval("mean", statistic, 1, missed)[1]
+
+
+# --- bounds for every number of records -----------------------------------------------------------
+
+
+STEPS = 22
+ROUNDING = 1e-6
+"""A quantile is moved outward by this part of it. The end of the range may be a quantile."""
+TOGETHER = 16
+"""Neighbouring points of the error's grid are taken together, at the outer end of each group."""
+
+
+@dataclass(frozen=True)
+class BoundedErrorLaw(ErrorLaw):
+    """Noise and sampling, and the population's error by its bound.
+
+    Args: low, high: the ends of the combination, low < 0 < high. independent: m.
+    """
+
+    low: float = 0.0
+    high: float = 0.0
+    independent: int = 1
+
+    def central(self, tail: float) -> tuple[float, float]:
+        """(low, high): the error lies beyond either with a probability of at most `tail`.
+
+        Both are infinite for a tail that heavy tails beyond the grid may have.
+        """
+        tail -= self.beyond
+        if tail <= 0:
+            return -inf, inf
+        places, masses = self.masses()
+        above = self._end(places, masses, self.low, self.high, tail)
+        below = self._end(-places, masses, -self.high, -self.low, tail)
+        return -below, above
+
+    def _end(self, places: Floats, masses: Floats, low: float, high: float, tail: float) -> float:
+        """The least error that is exceeded with a probability of at most `tail`."""
+        shifted, masses = _grouped(places, masses)
+        shifted = shifted + self.slack
+        inside, outside = 0.0, high + float(shifted.max()) + self.slack
+        for _ in range(STEPS):
+            middle = (inside + outside) / 2
+            bound = float(masses @ self._bound(middle - shifted, low, high))
+            inside, outside = (middle, outside) if bound > tail else (inside, middle)
+        return outside * (1 + ROUNDING)
+
+    def _bound(self, values: Floats, low: float, high: float) -> Floats:
+        """The bound of P(U >= value), for values in [low, high] with mean 0."""
+        p = -low / (high - low)
+        q = np.clip((values - low) / (high - low), p, 1.0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            first = q * np.log(q / p)
+            second = np.where(q < 1, (1 - q) * np.log((1 - q) / (1 - p)), 0.0)
+        bound: Floats = np.exp(-self.independent * (first + second))
+        return np.where(values > high, 0.0, bound)
+
+
+def _grouped(places: Floats, masses: Floats) -> tuple[Floats, Floats]:
+    """Fewer points, none of which lies below those that it stands for."""
+    order = np.argsort(places)
+    starts = np.arange(0, len(places), TOGETHER)
+    return (
+        np.maximum.reduceat(places[order], starts),
+        np.add.reduceat(masses[order], starts),
+    )
+
+
+@dataclass(frozen=True)
+class BoundedStatistic(ReleasedStatistic):
+    """A released statistic whose population error is bounded for every number of records.
+
+    independent: m, the number of disjoint sets of records.
+    """
+
+    independent: int = 1
+
+    def law(self, weights: Sequence[float], constant: float) -> ErrorLaw:
+        inner = super().law(weights, constant)
+        values = self.points @ np.array(weights) - constant
+        low, high = float(values.min()), float(values.max())
+        if low >= 0 or high <= 0:
+            return inner
+        return BoundedErrorLaw(
+            inner.noises,
+            inner.weights,
+            inner.sampling,
+            low=low,
+            high=high,
+            independent=self.independent,
+        )

@@ -5,7 +5,6 @@ table, no number of records, and no name of a study, a field or a coordinator.
 
 | file | what it is |
 |---|---|
-| `metrics.py` | the metrics: studies by outcome, budget, approvals, certificate |
+| `metrics.py` | the metrics, and the local port that shows them and answers probes |
 | `traces.py` | spans of studies, attempts and steps, for OpenTelemetry |
-| `endpoint.py` | the local port with `/metrics` and `/healthz` |
 """

@@ -2,18 +2,31 @@
 
 Every label has few values: an outcome is "success" or the class of an error of umpc. Amounts of a
 site are read at each scrape, so nothing is copied and nothing can be stale.
+
+The local port of a process: `/metrics` for Prometheus, `/healthz` for a probe.
+
+It listens on this machine only, and answers callers that name this machine: a page of the web whose
+name points here reads nothing. Each call has a few seconds in all, and few are served at once, so
+slow callers take little. A failure of this port ends no study.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from ipaddress import ip_address
+from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, ProcessCollector
 from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
 from umpc import __version__
-from umpc.errors import UmpcError
+from umpc.errors import AddressInUse, ConfigError, UmpcError
+from umpc.local_server import LocalCall, LocalServer, hang_up_after
 from umpc.protocol_version import PROTOCOL
+from umpc.transport.diagnose import split_address
 from umpc.transport.identity import Identity
 
 SUCCESS = "success"
@@ -123,3 +136,132 @@ class _OfSite:
         several = any(dataset for dataset, _ in self.reads)
         labels = [*(["dataset"] if several else []), *([self._label] if self._label else [])]
         return GaugeMetricFamily(self._name, self._text, labels=labels)
+
+
+# --- the local port -------------------------------------------------------------------------------
+
+
+CALL_SECONDS = 5
+"""Longest time of a whole call."""
+MOST_AT_ONCE = 8
+DEFAULT_PORTS = {"--metrics": 9464, "--traces": 4318}
+WELL = "ok"
+
+
+@contextmanager
+def monitored(address: str, registry: CollectorRegistry, fault: Callable[[], str]) -> Iterator[str]:
+    """Serve the port inside the block, and yield its address. An empty address serves nothing.
+
+    Args: fault: returns why the process cannot serve studies, or "" if it can.
+    Raises: ConfigError if the address is not of this machine alone; AddressInUse.
+    """
+    if not address:
+        yield ""
+        return
+    host, port = local_address("--metrics", address)
+    try:
+        server = _LocalPort((host, port), _handler(registry, fault))
+    except OSError:
+        raise AddressInUse(
+            f"--metrics {address}: another process listens there. Choose another port"
+        ) from None
+    with server.served() as shown:
+        yield shown
+
+
+def local_address(option: str, address: str) -> tuple[str, int]:
+    """Return host and port of an IPv4 address of this machine alone. Raises: ConfigError."""
+    host, port = split_address(address)
+    host = "127.0.0.1" if host == "localhost" else host
+    if not _is_local(host) or ":" in host:
+        raise ConfigError(
+            f"{option} {address}: an address of this machine alone was expected, such as "
+            f"127.0.0.1:{DEFAULT_PORTS[option]}. Let a collector on this machine send it on"
+        )
+    return host, port
+
+
+def _is_local(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+class _LocalPort(LocalServer):
+    """One thread for each call, of which there are few."""
+
+    def __init__(self, address: tuple[str, int], handler: type[LocalCall]):
+        self._room = threading.BoundedSemaphore(MOST_AT_ONCE)
+        super().__init__(address, handler)
+
+    def verify_request(self, request: Any, client_address: Any) -> bool:
+        """Whether there is room for one more call."""
+        return self._room.acquire(blocking=False)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Serve one call in its thread."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._room.release()
+
+
+def _names_this_machine(host: str) -> bool:
+    """Whether a call's `Host` is an address of this machine, with or without a port.
+
+    A browser always sends one; a probe of HTTP/1.0 may send none.
+    """
+    name = (host.rpartition(":")[0] if ":" in host else host).lower()
+    return name in ("", "localhost") or _is_local(name)
+
+
+def _handler(registry: CollectorRegistry, fault: Callable[[], str]) -> type[LocalCall]:
+    one_by_one = threading.Lock()
+
+    class Handler(LocalCall):
+        """Answers GET of the two paths."""
+
+        def setup(self) -> None:
+            """Begin a call, with a limit on its time."""
+            super().setup()
+            self._limit = hang_up_after(CALL_SECONDS, self.request)
+
+        def finish(self) -> None:
+            """End a call."""
+            self._limit.cancel()
+            super().finish()
+
+        def do_GET(self) -> None:
+            """Answer one call."""
+            status, kind, text = 404, "text/plain; charset=utf-8", "/metrics or /healthz\n"
+            if not _names_this_machine(self.headers.get("Host", "")):
+                status, text = 403, "call 127.0.0.1 by its address\n"
+            elif self.path == "/metrics":
+                with one_by_one:
+                    status, kind, text = (
+                        200,
+                        CONTENT_TYPE_LATEST,
+                        generate_latest(registry).decode(),
+                    )
+            elif self.path == "/healthz":
+                with one_by_one:
+                    reason = fault()
+                status, text = 503 if reason else 200, f"{reason or WELL}\n"
+            self.send(status, {"Content-Type": kind}, text.encode())
+
+    return Handler
+
+
+def first_fault(*checks: Callable[[], object]) -> Callable[[], str]:
+    """Return a function that says why one of these checks fails: only the class of its error."""
+
+    def fault() -> str:
+        for check in checks:
+            try:
+                check()
+            except UmpcError as error:
+                return f"{type(error).__name__}: see the process's log"
+        return ""
+
+    return fault

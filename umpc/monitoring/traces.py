@@ -19,8 +19,7 @@ from typing import Any
 
 from umpc import __version__
 from umpc.errors import ConfigError, UmpcError, installing
-from umpc.monitoring.endpoint import local_address
-from umpc.monitoring.metrics import SUCCESS
+from umpc.monitoring.metrics import SUCCESS, local_address
 from umpc.transport.identity import Identity
 
 STUDY, ATTEMPT = "study", "attempt"
@@ -37,14 +36,15 @@ class Tracing:
     Raises: ConfigError for another address, or if the extra is not installed.
     """
 
-    def __init__(self, identity: Identity, address: str, exporter: Any = None):
+    def __init__(self, identity: Identity, address: str):
         host, port = local_address("--traces", address)
         try:
             from opentelemetry.sdk.resources import Resource
             from opentelemetry.sdk.trace import TracerProvider
             from opentelemetry.sdk.trace.export import BatchSpanProcessor
+            from opentelemetry.sdk.trace.sampling import ALWAYS_ON
 
-            exporter = exporter or _exporter(f"http://{host}:{port}/v1/traces")
+            exporter = _exporter(f"http://{host}:{port}/v1/traces")
         except ImportError:
             raise ConfigError(
                 "--traces needs the extra `otel`, which is not installed here: "
@@ -56,7 +56,9 @@ class Tracing:
             "service.version": __version__,
         }
         self._provider = TracerProvider(
-            resource=Resource(about), shutdown_on_exit=False, sampler=_always()
+            resource=Resource(about),
+            shutdown_on_exit=False,
+            sampler=ALWAYS_ON,  # whatever OTEL_TRACES_SAMPLER says
         )
         self._provider.add_span_processor(BatchSpanProcessor(exporter))
         self._tracer = self._provider.get_tracer("umpc", __version__)
@@ -78,13 +80,6 @@ def _exporter(endpoint: str) -> Any:
     session.trust_env = False
     session.max_redirects = 0
     return OTLPSpanExporter(endpoint, headers={}, timeout=EXPORT_SECONDS, session=session)
-
-
-def _always() -> Any:
-    """Return the sampler that keeps every span, whatever OTEL_TRACES_SAMPLER says."""
-    from opentelemetry.sdk.trace.sampling import ALWAYS_ON
-
-    return ALWAYS_ON
 
 
 class RunTrace:

@@ -58,8 +58,8 @@ from umpc.node.prepared_attempts import PreparedAttempts
 from umpc.node.records import Records, load_records, reading_beside
 from umpc.node.told_order import is_told, tell_order
 from umpc.protocols.registry import protocol_of
+from umpc.study.computation import former_hashes
 from umpc.study.document import Study
-from umpc.study.former import former_hashes
 
 
 @dataclass(frozen=True)

@@ -23,32 +23,43 @@ of them.
 
 A grid's nodes send a number for every cell, and work in proportion to the cells. A trial of a few
 cells tells the time of many. The bytes of a message say how many times more there are.
+
+This machine's seconds for an edge, from chunks of the study's own kernels on made-up records.
+
+Only chunks are timed. The links of a small study are set up once, and then chunks of growing size
+are dealt and evaluated until one takes long enough to tell.
 """
 
 from __future__ import annotations
 
 import os
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import comb
 
 import numpy as np
 
+from umpc.crypto.prg import Stream
+from umpc.edges_in_memory import EdgesInMemory
 from umpc.errors import LocalProtocolError, UmpcError
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.backends import tosses_apart
+from umpc.mpc.chunks import Chunk, pattern_of
 from umpc.mpc.transfers.chained_set_up import MOST_PEERS
-from umpc.planning.machine import Machine, machine_of_bytes, measure_machine
 from umpc.planning.prediction import attempt_over
 from umpc.planning.reference_table import ReferenceTable
+from umpc.protocols.base.one_message import uniform_columns
 from umpc.protocols.base.protocol import Trial
 from umpc.protocols.registry import checked, protocol_of
-from umpc.simulation import simulate
+from umpc.simulation import ready_for_edges, simulate
 from umpc.study.attempt import Attempt
 from umpc.study.cost import Cost
 from umpc.study.document import Study
 from umpc.study.parts import FieldText
 from umpc.ustat.clear import Columns
+from umpc.ustat.hypergraph import Owners
 
 CONNECTION = 6
 LOOK = 4
@@ -73,6 +84,10 @@ LISTED_EDGE_BYTES = 20
 """The memory of an edge while E is drawn and sorted by owners; `python -m bench scaling` prints it.
 
 E of all sets of records is never listed."""
+
+
+Machines = dict[tuple[str, str, str], "Machine"]
+"""Protocol, backend and noise of trials that were made → their machine."""
 
 
 @dataclass(frozen=True)
@@ -114,32 +129,20 @@ def predict_seconds(
     cost: Cost,
     machine: Machine,
     network: Network,
-    processes_a_core: float = 0.0,
 ) -> Seconds:
-    """The seconds of a run over shared edges.
-
-    Args: processes_a_core: 0 where every process has a machine of its own; else the number of
-    processes that share a core.
-    """
+    """The seconds of a run over shared edges, where every process has a machine of its own."""
     study = attempt.study
     nodes = len(attempt.members)
     edges = _shared_edges(attempt)
-    dealing = machine.dealing * edges
-    evaluating = machine.evaluating * edges
+    work_on_data = machine.evaluating * edges * study.degree / nodes
     links = [len(attempt.transfer_peers(node)) for node in range(nodes)]
-    set_up = LINK_SECONDS / 2
-    if processes_a_core:
-        cores = (nodes + attempt.needs_dealer) / processes_a_core
-        work_before = dealing / min(cores, 1 + nodes)
-        work_on_data = evaluating / min(cores, nodes)
-        set_up *= sum(links) / min(cores, nodes)
-    else:
-        work_before = dealing
-        work_on_data = evaluating * study.degree / nodes
-        set_up *= max(links, default=0)
-    material = work_before + _on_line(_most_before(attempt, cost), network)
+    set_up = LINK_SECONDS / 2 * max(links, default=0)
+    most_before = max(cost.bytes_dealt, (cost.bytes_offline - cost.bytes_dealt) / nodes)
+    material = machine.dealing * edges + _on_line(most_before, network)
     meets = any(attempt.peers(node) for node in range(nodes))
-    keeps_channels = _makes_channels(study) and max(links, default=0) <= MOST_PEERS
+    by_transfers = study.dealer is not None and tosses_apart(study)
+    makes_channels = study.backend == "garbled" or by_transfers
+    keeps_channels = makes_channels and max(links, default=0) <= MOST_PEERS
 
     def prepared(kept: bool) -> float:
         """Seconds until all nodes are prepared. Args: kept: the channels of an earlier study."""
@@ -154,11 +157,6 @@ def predict_seconds(
     return _in_all(prepared(kept=False), online, network, prepared(kept=True))
 
 
-def _makes_channels(study: Study) -> bool:
-    """Whether nodes make channels after a study: for garbled edges, or coins beside a dealer."""
-    return study.backend == "garbled" or (study.dealer is not None and tosses_apart(study))
-
-
 def rounds_before(attempt: SharedAttempt, *, kept: bool = False) -> int:
     """The number of rounds in which transfers are set up and noise is drawn under shares.
 
@@ -171,12 +169,6 @@ def rounds_before(attempt: SharedAttempt, *, kept: bool = False) -> int:
     if attempt.toss_plan:
         rounds += attempt.toss_plan.rounds
     return rounds
-
-
-def _most_before(attempt: SharedAttempt, cost: Cost) -> float:
-    """Bytes before the data on the busiest line: the dealer's, or a node's."""
-    between = cost.bytes_offline - cost.bytes_dealt
-    return max(cost.bytes_dealt, between / len(attempt.members))
 
 
 def predict_trial_seconds(
@@ -253,7 +245,7 @@ def seconds_of(
     cost: Cost,
     table: ReferenceTable,
     network: Network,
-    machines: dict[tuple[str, str, str], Machine],
+    machines: Machines,
     *,
     is_compared: bool = False,
 ) -> Seconds:
@@ -372,3 +364,126 @@ def _narrower(fields: Sequence[FieldText], times: float) -> tuple[FieldText, ...
     upper = schema.lower + width * schema.resolution
     changed = FieldText(field.name, field.lower, str(upper), field.resolution, whole=field.whole)
     return (*fields[:widest], changed, *fields[widest + 1 :])
+
+
+# --- the machine's speed --------------------------------------------------------------------------
+
+
+TRIAL_RECORDS = 400
+"""The most records of a node in a trial."""
+OWN_SETS = 1 << 17
+"""The most sets of a node's own records in a trial, which it evaluates before all others."""
+FEWEST_EDGES = 16
+"""The edges of the first chunk that is timed."""
+LONG_ENOUGH = 0.03
+"""By so many seconds a chunk takes longer than the first one before both tell of an edge."""
+GROWTH = 8
+
+
+Shares = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Seconds of work for one edge.
+
+    dealing: at the dealer. evaluating: at all its owners together.
+    """
+
+    dealing: float
+    evaluating: float
+
+
+def measure_machine(study: Study) -> Machine:
+    """The speed of this machine, from a trial of the study's own kernels on made-up records.
+
+    The trial runs in this process and takes a fraction of a second.
+    """
+    if study.degree == 1:
+        return Machine(0.0, 0.0)
+    edges = _ready(study)
+    if edges is None:
+        return Machine(0.0, 0.0)
+    largest, counts = _shapes_of_cells(edges)
+    whole = sum(counts.values())
+    dealing = evaluating = 0.0
+    for shares, owners in largest.items():
+        dealt, evaluated = _seconds_of_an_edge(edges, owners)
+        dealing += dealt * counts[shares] / whole
+        evaluating += evaluated * counts[shares] / whole
+    return Machine(dealing, evaluating)
+
+
+def machine_of_bytes(study: Study, bytes_online: int, edges: int) -> Machine | None:
+    """The speed of a usual machine, where bytes tell it (`Protocol.byte_seconds`). No trial runs.
+
+    Args: bytes_online: of the study's edges in all. edges: those with several owners.
+    """
+    seconds = protocol_of(study).byte_seconds(study)
+    return None if seconds is None else Machine(0.0, seconds * bytes_online / max(1, edges))
+
+
+def _ready(study: Study) -> EdgesInMemory | None:
+    """A small study of the same kernels, up to its first edge."""
+    nodes = study.nodes[: max(2, study.degree)]
+    trial = protocol_of(study).trial_over_edges(study).replaced(nodes=nodes)
+    stream, records = Stream(bytes(32)), TRIAL_RECORDS
+    while comb(records, study.degree) > OWN_SETS:
+        records -= records // 8
+    tables = [uniform_columns(trial, records, stream) for _ in nodes]
+    return ready_for_edges(trial, tables, os.urandom)
+
+
+def _shapes_of_cells(edges: EdgesInMemory) -> tuple[dict[Shares, Owners], Counter[Shares]]:
+    """For each number of records that owners have in an edge: its largest cell, and its edges."""
+    largest: dict[Shares, Owners] = {}
+    counts: Counter[Shares] = Counter()
+    cells = edges.attempt.hypergraph.shared_cells
+    for owners in sorted(cells, key=lambda owners: cells[owners].count):
+        shares = tuple(sorted(Counter(owners).values()))
+        largest[shares] = owners
+        counts[shares] += cells[owners].count
+    return largest, counts
+
+
+def _seconds_of_an_edge(edges: EdgesInMemory, owners: Owners) -> tuple[float, float]:
+    """Processor seconds to deal an edge of a cell, and to evaluate it at all its owners.
+
+    The first chunk and the last one tell the cost of an edge and that of a chunk. No edge is
+    evaluated twice.
+    """
+    cell = edges.attempt.hypergraph.cells[owners]
+    most = min(edges.attempt.program.plans[pattern_of(owners)].chunk_edges, cell.count)
+    chunk = Chunk(owners, 0, 0, min(FEWEST_EDGES, most))
+    first = _seconds_of(edges, chunk)
+    found = [(chunk.count, *first)]
+    size = chunk.count * GROWTH
+    if sum(first) < LONG_ENOUGH:
+        size = chunk.count
+        found = []  # what is made once may have taken most of it
+    while (count := min(size, most, cell.count - chunk.stop)) > 0:
+        chunk = Chunk(owners, chunk.number + 1, chunk.stop, chunk.stop + count)
+        found.append((count, *_seconds_of(edges, chunk)))
+        if count == most or sum(found[-1][1:]) - sum(found[0][1:]) >= LONG_ENOUGH:
+            break
+        size *= GROWTH
+    found = found or [(chunk.count, *first)]
+    return _of_an_edge(found, 1, most), _of_an_edge(found, 2, most)
+
+
+def _seconds_of(edges: EdgesInMemory, chunk: Chunk) -> tuple[float, float]:
+    """Processor seconds to deal a chunk, and to evaluate it."""
+    started = time.process_time()
+    dealt = edges.deal(chunk)
+    then = time.process_time()
+    edges.evaluate(chunk, dealt)
+    return then - started, time.process_time() - then
+
+
+def _of_an_edge(found: list[tuple[int, float, float]], column: int, most: int) -> float:
+    """Seconds of an edge in a chunk of `most` edges, from (edges, seconds …) of some chunks."""
+    first, last = min(found), max(found)
+    if last[0] == first[0]:
+        return last[column] / last[0]
+    slope = max(0.0, last[column] - first[column]) / (last[0] - first[0])
+    return slope + max(0.0, first[column] - slope * first[0]) / most

@@ -9,10 +9,9 @@ from typing import Any
 
 from umpc.coordinator.studyfile import StudyFile
 from umpc.errors import StudyError, UmpcError
-from umpc.planning.machine import Machine
 from umpc.planning.prediction import attempt_over, reference_table_of
 from umpc.planning.reference_table import ReferenceTable
-from umpc.planning.seconds import Network, predict_memory, seconds_of
+from umpc.planning.seconds import Machines, Network, predict_memory, seconds_of
 from umpc.protocols.auto import other_way
 from umpc.protocols.registry import protocol_of
 from umpc.study.attempt import Attempt
@@ -24,7 +23,6 @@ ERRORS = ("noise_std", "sampling_std", "bins_bias", "mse")
 OF_CONSTANT = "mse_of_constant"
 """The mean squared error of the best answer without records; None without a table."""
 Values = dict[str, float | None]
-Machines = dict[tuple[str, str, str], Machine]
 Tell = Callable[[str], None]
 
 

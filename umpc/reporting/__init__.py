@@ -2,11 +2,9 @@
 
 | file | what it is |
 |---|---|
-| `page.py` | a report as one HTML file |
-| `picture.py` | the estimate with its intervals, as an SVG picture |
+| `page.py` | a report as one HTML file, and its picture of the intervals |
 | `json_document.py` | a report as a JSON document of a versioned schema, with its inference |
-| `rows.py` | a report as rows and blocks, from which terminal, page and Markdown are written |
-| `words.py` | the sentences in these rows |
+| `rows.py` | a report in words and rows, from which terminal, page and Markdown are written |
 
 `report.schema.json` is the schema. `make settings` writes it again.
 """

@@ -17,9 +17,9 @@ from typing import Any
 import msgspec
 
 from umpc.errors import ConfigError
-from umpc.inference.null_test import NullTest
+from umpc.inference.null_laws import NullTest
 from umpc.inference.report_inference import ErrorSource, ReportInterval
-from umpc.reporting.words import errors_of, intervals_of, promise_of, usual_test_of
+from umpc.reporting.rows import errors_of, intervals_of, promise_of, usual_test_of
 from umpc.study.report import Report
 from umpc.text_file import read_text
 

@@ -4,18 +4,13 @@
 |---|---|
 | `document.py` | `Study`: its keys, its identity, and what follows from the document |
 | `settings.py` | `Settings`: the base of all protocols' settings |
-| `parts.py` | participants, fields, bins, and exact numbers as text |
-| `several.py` | several statistics and strata in one study, and their parts of ε |
+| `parts.py` | participants, fields, bins, exact numbers as text, parts of several values, courses |
 | `rules.py` | the rules that every study must fulfil |
-| `computation.py` | what a study computes, and the hash by which a site allows it |
-| `former.py` | the identities that a study had under former tags |
-| `attempt.py` | one attempt at a study: members, joint seed, identity |
-| `members.py` | the checks of what all nodes signed |
+| `computation.py` | what a study computes, the hash by which a site allows it, and former hashes |
+| `attempt.py` | one attempt at a study: what all signed, joint seed, identity, survivors |
 | `sizes.py` | numbers of records, edges and degrees, known before the joint seed |
-| `course.py` | several studies that pay once, such as the steps of a training |
 | `cost.py` | predicted rounds and bytes |
 | `messages.py` | what coordinator and node say to each other |
-| `interval.py` | the interval for the statistic on all sets, from what was released |
 | `report.py` | the result: estimate, errors, cost |
-| `making_report.py` | the report, from what was released and what the run took |
+| `making_report.py` | the report and its interval, from what was released and what the run took |
 """

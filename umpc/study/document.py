@@ -25,7 +25,19 @@ from umpc.errors import (
     StudyError,
 )
 from umpc.protocol_version import PROTOCOL
-from umpc.study.parts import FieldText, Missing, Participant, Person, describe_complete, exact
+from umpc.study.parts import (
+    LAPLACE,
+    FieldText,
+    Missing,
+    Participant,
+    Person,
+    StudyPart,
+    describe_complete,
+    exact,
+    groups_of_sums,
+    names_of,
+    shares_of_sums,
+)
 from umpc.study.settings import (
     HONEST,
     Settings,
@@ -34,12 +46,18 @@ from umpc.study.settings import (
     unused_additions,
     without_addresses,
 )
-from umpc.study.several import LAPLACE, StudyPart, groups_of_sums, names_of, shares_of_sums
 from umpc.ustat.condition import Condition, parse_condition
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.schema import Schema
 
 Kind = TypeVar("Kind", bound=Settings)
+
+
+Value = TypeVar("Value")
+
+
+def _given(value: Value | msgspec.UnsetType, otherwise: Value) -> Value:
+    return otherwise if isinstance(value, msgspec.UnsetType) else value
 
 
 class StudyKeys(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, dict=True):
@@ -106,35 +124,33 @@ class StudyKeys(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     @property
     def names_missing(self) -> tuple[str, ...]:
         """The names of the nodes that this attempt leaves out, in the study's order."""
-        missing = self.missing
-        return (
-            () if isinstance(missing, msgspec.UnsetType) else tuple(n.name for n in missing.nodes)
-        )
+        missing = _given(self.missing, None)
+        return tuple(node.name for node in missing.nodes) if missing else ()
 
     @property
     def most_missing(self) -> int:
         """How many nodes may be lost before the release, in all."""
-        return 0 if isinstance(self.may_miss, msgspec.UnsetType) else self.may_miss
+        return _given(self.may_miss, 0)
 
     @property
     def names_required(self) -> tuple[str, ...]:
         """The names of the nodes without which there is no result."""
-        return () if isinstance(self.required, msgspec.UnsetType) else self.required
+        return _given(self.required, ())
 
     @property
     def people(self) -> Person | None:
         """The column that tells people apart; None where each record is protected by itself."""
-        return None if isinstance(self.person, msgspec.UnsetType) else self.person
+        return _given(self.person, None)
 
     @property
     def several(self) -> tuple[StudyPart, ...]:
         """The study's parts; none where it reports one value."""
-        return () if isinstance(self.parts, msgspec.UnsetType) else self.parts
+        return _given(self.parts, ())
 
     @property
     def stratum_field(self) -> str:
         """The field whose categories are strata; empty where there are none."""
-        return "" if isinstance(self.strata, msgspec.UnsetType) else self.strata
+        return _given(self.strata, "")
 
     def index_of(self, node: str) -> int:
         """The place of a node in the study. Raises: StudyError."""
@@ -146,16 +162,14 @@ class StudyKeys(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 
     def dataset_of(self, node: str) -> str:
         """The name of a node's data set, empty where the study names none. Raises: StudyError."""
-        place = self.index_of(node)
-        return "" if isinstance(self.datasets, msgspec.UnsetType) else self.datasets[place]
+        return self.named_datasets.get(self.nodes[self.index_of(node)].name, "")
 
     @property
     def named_datasets(self) -> dict[str, str]:
         """Each node for which the study names a data set, with that name."""
-        if isinstance(self.datasets, msgspec.UnsetType):
-            return {}
-        names = [node.name for node in self.nodes]
-        return {node: name for node, name in zip(names, self.datasets, strict=True) if name}
+        names = (node.name for node in self.nodes)
+        pairs = zip(names, _given(self.datasets, ()), strict=False)
+        return {node: name for node, name in pairs if name}
 
     # --- the settings that every study shows ---------------------------------------------------
 
@@ -304,9 +318,8 @@ class Study(StudyKeys, frozen=True):
     @cached_property
     def condition(self) -> Condition | None:
         """The condition on records, parsed and checked; None without one. Raises: StudyError."""
-        if isinstance(self.where, msgspec.UnsetType):
-            return None
-        return parse_condition(self.where, self.schema)
+        where = _given(self.where, None)
+        return None if where is None else parse_condition(where, self.schema)
 
     @property
     def described_records(self) -> str:

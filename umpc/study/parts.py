@@ -1,8 +1,30 @@
-"""Parts of a study: its fields, its participants, and exact numbers as text."""
+"""Parts of a study: its fields, its participants, and exact numbers as text.
+
+Several statistics in one study, and one statistic in several strata, with their parts of ε.
+
+*Several statistics* over the same E: ε is split between the statistics, and the part of each is
+split equally over its sums.
+
+*Strata.* The sums of one kernel inside different strata share one part of ε. Replacing a record can
+move it from one stratum to another. Still each edge of two and more records changes the sum of one
+stratum only: the one that its other records are in. So all strata together change by no more than
+one sum may, and each sum has noise for the whole part of ε. An edge of one record can change two
+sums, which then have half of the part each. docs/privacy.md has the proof. It needs noise that is
+discrete Laplace and participants that follow the protocol; otherwise the part is split over strata.
+
+A course: several studies that pay once, such as the steps of a training.
+
+A course has a fixed number of steps, and each step is a study of its own, with a fresh E and fresh
+noise. Its ε and δ are for all steps together. The first step that a node charges pays them, and the
+other steps pay nothing more. A node releases each step of a course at most once, so it never
+releases more than the ε was computed for (`umpc/node/budget/ledger.py`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from functools import lru_cache
@@ -10,7 +32,7 @@ from typing import Any
 
 import msgspec
 
-from umpc.errors import StudyError
+from umpc.errors import EncodingError, StudyError
 from umpc.ustat.schema import FieldSchema
 
 MAX_NUMBER = 100
@@ -194,3 +216,122 @@ def exact(text: str, what: str) -> Fraction:
     except (InvalidOperation, ValueError, ZeroDivisionError):
         pass
     raise StudyError(f'{what} must be a number such as 3, 0.01 or "1/3", got {text[:MAX_NUMBER]!r}')
+
+
+# --- several statistics ---------------------------------------------------------------------------
+
+
+LAPLACE = ("distributed", "in_mpc")
+"""The noises that are discrete Laplace, but for the distance that δ states."""
+
+
+class StudyPart(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One value of a study that reports several.
+
+    name: tells the study's statistics apart. Strata of one statistic have one name.
+    statistic: the library's name or the kernel's. estimator: what is computed from its sums.
+    sums: how many of the study's kernels are its own; parts take them in order.
+    stratum: the category that its sets lie in; empty where the study has no strata.
+    """
+
+    name: str
+    statistic: str
+    estimator: str
+    sums: int
+    stratum: str = ""
+
+
+@dataclass(frozen=True)
+class SumOfPart:
+    """A sum's place. number: of the sum in its part, from 0. strata: of the part's statistic."""
+
+    part: StudyPart
+    number: int
+    strata: int
+
+    @property
+    def shared(self) -> tuple[str, int]:
+        """Equal for the sums of one kernel in different strata."""
+        return self.part.name, self.number
+
+
+def sums_of(parts: Sequence[StudyPart]) -> Iterator[SumOfPart]:
+    """The place of each of the study's sums, in order."""
+    strata = Counter(part.name for part in parts)
+    for part in parts:
+        for number in range(part.sums):
+            yield SumOfPart(part, number, strata[part.name])
+
+
+def names_of(parts: Sequence[StudyPart]) -> tuple[str, ...]:
+    """The names of the study's statistics, in order, each once."""
+    return tuple(dict.fromkeys(part.name for part in parts))
+
+
+def changed_at_once(degree: int, strata: int) -> int:
+    """How many strata's sums may one edge change when a record is replaced."""
+    return 1 if degree > 1 else min(2, strata)
+
+
+def shares_of_sums(
+    parts: Sequence[StudyPart], shares: Mapping[str, Fraction], degree: int, *, is_shared: bool
+) -> tuple[Fraction, ...]:
+    """Each sum's part of ε.
+
+    Args:
+        shares: the part of each statistic, by name.
+        is_shared: whether strata share the part of their statistic.
+    """
+    found = []
+    for each in sums_of(parts):
+        over = changed_at_once(degree, each.strata) if is_shared else each.strata
+        found.append(shares[each.part.name] / each.part.sums / over)
+    return tuple(found)
+
+
+def groups_of_sums(parts: Sequence[StudyPart]) -> tuple[tuple[int, ...], ...]:
+    """The numbers of the sums that share one part of ε, for each such part."""
+    found: dict[tuple[str, int], list[int]] = {}
+    for place, each in enumerate(sums_of(parts)):
+        found.setdefault(each.shared, []).append(place)
+    return tuple(map(tuple, found.values()))
+
+
+# --- courses --------------------------------------------------------------------------------------
+
+
+ID_BYTES = 32
+NUMBER_BYTES = 4
+COURSE_BYTES = ID_BYTES + 2 * NUMBER_BYTES
+
+
+@dataclass(frozen=True)
+class Course:
+    """The place of a study in its course.
+
+    Args:
+        id: 32 bytes that cover everything which all steps have in common.
+        step: the study's number, from 1.
+        steps: the number of steps that the ε pays for.
+    """
+
+    id: bytes
+    step: int
+    steps: int
+
+    def encode(self) -> bytes:
+        """Its bytes, of fixed length."""
+        numbers = (number.to_bytes(NUMBER_BYTES, "big") for number in (self.step, self.steps))
+        return self.id + b"".join(numbers)
+
+    @classmethod
+    def decode(cls, data: bytes) -> Course:
+        """The course of these bytes. Raises: EncodingError."""
+        if len(data) != COURSE_BYTES:
+            raise EncodingError(f"a course has {COURSE_BYTES} bytes, got {len(data)}")
+        middle = ID_BYTES + NUMBER_BYTES
+        step = int.from_bytes(data[ID_BYTES:middle], "big")
+        course = cls(data[:ID_BYTES], step, int.from_bytes(data[middle:], "big"))
+        if not 1 <= course.step <= course.steps:
+            raise EncodingError(f"step {course.step} of {course.steps} steps does not exist")
+        return course

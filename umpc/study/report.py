@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any, TypeVar
+from typing import Any
 
 from umpc.study.cost import Moment
 
-Entry = TypeVar("Entry", "SumReport", "PartReport", Moment)
 _OF_PART = (
     "estimator",
     "estimate",
@@ -223,26 +222,14 @@ class Report:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Report:
-        values = {
-            "where": "",
-            "protected": "one record",
-            "parts": [],
-            "strata": "",
-            "missing": [],
-            "person": "",
-            "finished": "",
-            "prepared_at": "",
-            "classes": {},
-            **values,
-        }  # which earlier reports lack
-        known = {each.name: values[each.name] for each in fields(cls)}
-        known["sums"] = [_read(SumReport, entry) for entry in values["sums"]]
-        known["timeline"] = [_read(Moment, entry) for entry in values["timeline"]]
-        known["parts"] = [_read(PartReport, entry) for entry in values["parts"]]
-        return cls(**known)
+        values = {"where": "", "protected": "one record", **values}  # which earlier reports lack
+        for key, kind in {"sums": SumReport, "timeline": Moment, "parts": PartReport}.items():
+            values[key] = [_read(kind, entry) for entry in values.get(key, ())]
+        found: Report = _read(cls, values)
+        return found
 
 
-def _read(cls: type[Entry], entry: Mapping[str, Any]) -> Entry:
-    """One entry of a list, without keys that only later reports have."""
+def _read(cls: Any, entry: Mapping[str, Any]) -> Any:
+    """An entry, without keys that only later reports have."""
     names = {each.name for each in fields(cls)}
     return cls(**{key: value for key, value in entry.items() if key in names})

@@ -32,9 +32,8 @@ from umpc.errors import (
 )
 from umpc.protocol_version import PROTOCOL
 from umpc.study.document import Study
-from umpc.study.parts import FieldText
+from umpc.study.parts import FieldText, StudyPart, sums_of
 from umpc.study.settings import ADVERSARIES
-from umpc.study.several import StudyPart, sums_of
 from umpc.study.sizes import MAX_MEMBERS
 from umpc.ustat.estimators import ANY, ESTIMATORS, VECTOR, WITH_VARIANCE
 from umpc.ustat.expression import Expression, Rebuild, interpret
@@ -85,7 +84,11 @@ def check_rest(study: Study) -> None:
         raise StudyError(
             f"seconds_per_step must be between 1 and 86400, got {study.seconds_per_step}"
         )
-    _check_drawn(study)
+    if read_rule(study.edges)[1] == "p" and study.sampling in UNBALANCED:
+        raise StudyError(
+            f'edges = "{study.edges}" pairs all records, and sampling = "{study.sampling}" draws '
+            f'edges without regard to records; take edges = "2n", or sampling = "balanced"'
+        )
     _check_datasets(study)
     _ = study.epsilons
     _check_fields_are_used(study)
@@ -140,16 +143,6 @@ def _check_statistic(study: Study) -> None:
         _ = study.label
     if study.two_sample and study.degree != 2:
         raise StudyError(f"two_sample sampling is of pairs, got degree {study.degree}")
-
-
-def _check_drawn(study: Study) -> None:
-    """Raises: StudyError where the rule of edges is unreadable, or pairs records that are drawn."""
-    _, unit = read_rule(study.edges)
-    if unit == "p" and study.sampling in UNBALANCED:
-        raise StudyError(
-            f'edges = "{study.edges}" pairs all records, and sampling = "{study.sampling}" draws '
-            f'edges without regard to records; take edges = "2n", or sampling = "balanced"'
-        )
 
 
 def check_people(study: Study, *, is_possible: bool) -> None:

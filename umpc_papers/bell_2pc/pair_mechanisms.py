@@ -25,8 +25,8 @@ from math import sqrt
 from flint import arb, ctx
 
 from umpc.dp.calibration import NORMAL_SHAPE
-from umpc.dp.checks import PRECISION, above, ball, check_epsilon
 from umpc.dp.committee import CommitteeLaplace, cost_of_distance
+from umpc.dp.events import PRECISION, above, ball, check_epsilon
 from umpc.errors import InvalidEpsilon
 
 BITS = 46

@@ -31,8 +31,7 @@ from fractions import Fraction
 from math import comb
 from typing import TypedDict, Unpack
 
-from umpc.dp.checks import check_epsilon, is_exact, is_integer
-from umpc.dp.events import PureEvent
+from umpc.dp.events import PureEvent, check_epsilon, is_exact, is_integer
 from umpc.dp.random_bits import RandomBits
 from umpc.errors import StudyError
 from umpc.protocols.arrays import Integers

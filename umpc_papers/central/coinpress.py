@@ -29,7 +29,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from umpc.dp.calibration import DiscreteLaplace
-from umpc.dp.checks import check_epsilon, is_exact, is_integer
+from umpc.dp.events import check_epsilon, is_exact, is_integer
 from umpc.dp.random_bits import RandomBits
 from umpc.errors import StudyError
 from umpc_papers.central.laplace import grid_sensitivity, laplace

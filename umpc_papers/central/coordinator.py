@@ -9,8 +9,7 @@ from umpc.protocols.base.one_message_coordinator import OneMessageCoordinator, s
 from umpc.study import messages as m
 from umpc.study.attempt import Attempt
 from umpc.study.cost import Cost, Measured
-from umpc.study.interval import Limits, covers_all_sets
-from umpc.study.making_report import report_of
+from umpc.study.making_report import Limits, covers_all_sets, report_of
 from umpc.study.report import Report
 from umpc.study.sizes import ClassCounts, Member, Sizes
 from umpc_papers.central.messages import CuratorMessages

@@ -16,8 +16,7 @@ from fractions import Fraction
 from math import comb
 
 from umpc.dp.calibration import DiscreteLaplace
-from umpc.dp.checks import check_epsilon
-from umpc.dp.events import PureEvent
+from umpc.dp.events import PureEvent, check_epsilon
 from umpc.dp.random_bits import RandomBits
 from umpc.ustat.clear import Columns
 from umpc.ustat.kernel import Kernel

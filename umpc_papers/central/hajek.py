@@ -32,8 +32,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from umpc.dp.checks import check_epsilon, is_exact, is_integer
-from umpc.dp.events import PureEvent
+from umpc.dp.events import PureEvent, check_epsilon, is_exact, is_integer
 from umpc.dp.random_bits import RandomBits
 from umpc.errors import StudyError
 from umpc.protocols.arrays import Integers

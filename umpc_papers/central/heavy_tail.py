@@ -29,9 +29,8 @@ from functools import partial
 
 from flint import arb, ctx
 
-from umpc.dp.checks import ball
-from umpc.dp.fixed_coins import is_below
-from umpc.dp.random_bits import LazyUniform, RandomBits
+from umpc.dp.events import ball
+from umpc.dp.random_bits import LazyUniform, RandomBits, is_below
 from umpc.errors import LocalProtocolError
 
 SLIDE = Fraction(22_796, 10_000)

@@ -26,8 +26,8 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from umpc.dp.checks import check_epsilon, check_sensitivity, is_exact
-from umpc.dp.geometric import discrete_laplaces
+from umpc.dp.events import check_epsilon, check_sensitivity, is_exact
+from umpc.dp.geometric_poisson import discrete_laplaces
 from umpc.dp.random_bits import RandomBits
 from umpc.errors import StudyError
 

@@ -26,8 +26,7 @@ from typing import Protocol
 
 import numpy as np
 
-from umpc.dp.checks import is_exact, is_integer
-from umpc.dp.events import PureEvent
+from umpc.dp.events import PureEvent, is_exact, is_integer
 from umpc.dp.random_bits import RandomBits
 from umpc.errors import StudyError, TooFewRecords
 from umpc.ustat.clear import Columns

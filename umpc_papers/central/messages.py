@@ -24,7 +24,7 @@ from umpc.crypto.prg import Stream, derive, digest
 from umpc.dp.random_bits import RandomBits
 from umpc.protocols.base.one_message import OneMessage
 from umpc.study.document import Study
-from umpc.study.interval import Limits, covers_all_sets
+from umpc.study.making_report import Limits, covers_all_sets
 from umpc.study.parts import exact
 from umpc.study.sizes import ClassCounts
 from umpc.ustat.clear import Columns

@@ -66,7 +66,7 @@ from typing import TypeVar
 import numpy as np
 from flint import ctx
 
-from umpc.dp.checks import PRECISION, above, ball, is_exact
+from umpc.dp.events import PRECISION, above, ball, is_exact
 from umpc.errors import StudyError
 from umpc.protocols.arrays import Floats
 

@@ -29,8 +29,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from umpc.dp.checks import check_epsilon, is_exact
-from umpc.dp.events import PureEvent
+from umpc.dp.events import PureEvent, check_epsilon, is_exact
 from umpc.dp.random_bits import RandomBits
 from umpc.errors import StudyError, TooFewRecords
 from umpc.protocols.arrays import Integers

@@ -25,7 +25,7 @@ from typing import Protocol
 
 import numpy as np
 
-from umpc.dp.checks import is_integer
+from umpc.dp.events import is_integer
 from umpc.dp.random_bits import RandomBits
 from umpc.errors import KernelError, RangeError, StudyError, TooFewRecords
 from umpc.protocols.arrays import Integers, Words

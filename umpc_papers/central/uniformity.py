@@ -25,8 +25,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
-from umpc.dp.checks import check_epsilon, is_exact, is_integer
-from umpc.dp.events import PureEvent
+from umpc.dp.events import PureEvent, check_epsilon, is_exact, is_integer
 from umpc.dp.random_bits import RandomBits
 from umpc.errors import StudyError, TooFewRecords
 from umpc.ustat.clear import Columns

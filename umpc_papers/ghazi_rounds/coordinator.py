@@ -17,7 +17,7 @@ from umpc.protocols.base.one_message_coordinator import OneMessageCoordinator
 from umpc.study import messages as m
 from umpc.study.cost import Cost
 from umpc.study.document import Study
-from umpc.study.interval import Limits
+from umpc.study.making_report import Limits
 from umpc.study.sizes import ClassCounts, Member
 from umpc_papers.asking import AskingMessages
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from umpc.crypto.ring import packed_size
 from umpc.dp.random_bits import RandomBits
 from umpc.errors import EncodingError, TooFewRecords
-from umpc.study.interval import Limits
+from umpc.study.making_report import Limits
 from umpc.study.sizes import ClassCounts
 from umpc.ustat.clear import Columns
 from umpc_papers.asking import AskingMessages

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from flint import ctx
 
-from umpc.dp.checks import PRECISION, above, ball
+from umpc.dp.events import PRECISION, above, ball
 
 KAPPA = 40
 """The usual statistical security: heaps of equal sums are within distance 2^-KAPPA."""

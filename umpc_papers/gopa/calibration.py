@@ -43,9 +43,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
-from umpc.dp.checks import check_delta, check_epsilon, check_nodes, check_sensitivity, is_integer
 from umpc.dp.composition import gaussian_curve, least_scale, renyi_epsilon, satisfies
 from umpc.dp.distributed_gaussian import DiscreteGaussian
+from umpc.dp.events import check_delta, check_epsilon, check_nodes, check_sensitivity, is_integer
 from umpc.errors import StudyError
 
 RATIO = 1 << 16

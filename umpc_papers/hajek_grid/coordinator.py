@@ -22,8 +22,7 @@ from umpc.protocols.grid.cross_terms import check_transfers
 from umpc.protocols.u_mpc.settings import noisy_sums, sum_reports
 from umpc.study import messages as m
 from umpc.study.cost import Cost
-from umpc.study.interval import Limits, covers_all_sets
-from umpc.study.making_report import check_sums, impossible
+from umpc.study.making_report import Limits, check_sums, covers_all_sets, impossible
 from umpc.study.report import SumReport
 from umpc.study.sizes import Member, Sizes
 from umpc_papers.hajek_grid.binding import (

@@ -18,7 +18,7 @@ from math import comb
 
 from flint import arb, ctx
 
-from umpc.dp.checks import PRECISION, above, ball
+from umpc.dp.events import PRECISION, above, ball
 
 STEPS = 20
 """ε0 is a multiple of ε/k·2^-STEPS."""

@@ -40,7 +40,7 @@ from math import sqrt
 import numpy as np
 
 from umpc.crypto.ring import pack, packed_size, unpack
-from umpc.dp.checks import check_epsilon
+from umpc.dp.events import check_epsilon
 from umpc.dp.random_bits import RandomBits
 from umpc.errors import OutOfBounds, StudyError
 from umpc.protocols.arrays import Floats, Integers, Words

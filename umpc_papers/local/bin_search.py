@@ -26,7 +26,7 @@ from functools import cached_property
 import numpy as np
 
 from umpc.crypto.ring import pack, packed_size, unpack
-from umpc.dp.checks import check_epsilon
+from umpc.dp.events import check_epsilon
 from umpc.dp.random_bits import RandomBits
 from umpc.errors import OutOfBounds
 from umpc.protocols.arrays import Floats, Integers, Words

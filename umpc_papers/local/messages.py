@@ -14,7 +14,7 @@ import numpy as np
 from umpc.dp.random_bits import RandomBits
 from umpc.protocols.base.bins import limits_of_bins
 from umpc.protocols.base.one_message import OneMessage
-from umpc.study.interval import Limits
+from umpc.study.making_report import Limits
 from umpc.study.sizes import ClassCounts
 from umpc.ustat.clear import Columns
 from umpc_papers.local.bell_auc import BellAuc

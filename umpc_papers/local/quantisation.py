@@ -30,7 +30,7 @@ from umpc.errors import KernelError, OutOfBounds, StudyError
 from umpc.protocols.arrays import Floats, Integers
 from umpc.protocols.base import bins
 from umpc.protocols.base.bins import limits_of_bins, require_ascending
-from umpc.study.interval import Limits
+from umpc.study.making_report import Limits
 from umpc.ustat.clear import Columns
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.schema import FieldSchema

@@ -30,9 +30,8 @@ from umpc.proto import codec, frame_codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.protocol_version import PROTOCOL
 from umpc.protocols.registry import attempt_of, decode_study, load_all
-from umpc.study.attempt import Attempt, check_openings
+from umpc.study.attempt import Attempt, check_agreed, check_openings
 from umpc.study.document import Study
-from umpc.study.members import check_agreed
 from umpc.transport.authority import Identity
 from umpc.transport.channels import LATE_SECONDS
 from umpc.transport.hub.routes import connect

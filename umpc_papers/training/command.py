@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from umpc.cli.paths import FILE, FOLDER
+from umpc.cli.shared import FILE, FOLDER
 from umpc.errors import ConfigError
 from umpc.text_file import check_writable
 

@@ -2,7 +2,7 @@
 
 Every step is a study of its own, with a fresh E, fresh material and fresh noise; its weights are
 public. All steps are one course, which every node charges once, with the first step
-(`umpc/study/course.py`). A training that is run again under its name takes the stored gradients of
+(`umpc/study/parts.py`). A training that is run again under its name takes the stored gradients of
 the steps that it had, at no cost, and goes on from there.
 """
 

@@ -41,7 +41,7 @@ from umpc.node.budget.ledger import QUESTION_BYTES, Ledger
 from umpc.node.budget.ledger_place import Place
 from umpc.node.budget.store import FOR_EVER
 from umpc.node.table.fingerprint import Cohort
-from umpc.study.course import Course
+from umpc.study.parts import Course
 from umpc.transport.files import digest_of
 
 ASKED = b"q" * QUESTION_BYTES

@@ -10,7 +10,7 @@ from tests.support.ledgers import A, B, C, D, balance, kinds, opened, pay
 from umpc.errors import AlreadyReleased, InsufficientBudget, LedgerError
 from umpc.node.budget.budget_account import course_in
 from umpc.node.budget.store import KEPT
-from umpc.study.course import Course
+from umpc.study.parts import Course
 
 ATTEMPT = bytes(32)
 ID = bytes([7]) * 32

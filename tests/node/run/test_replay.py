@@ -26,8 +26,8 @@ from umpc.node.run.release import question_digest
 from umpc.node.run.study import run_study
 from umpc.proto.codec import encode_kept
 from umpc.study import messages as m
+from umpc.study.computation import former_hash, second_hash
 from umpc.study.document import Study
-from umpc.study.former import former_hash, second_hash
 from umpc.study.parts import FieldText
 from umpc.study.rules import with_other_direction
 from umpc.ustat.statistics import LIBRARY

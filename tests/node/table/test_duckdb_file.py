@@ -14,7 +14,7 @@ import pytest
 
 from tests.support.node_files import BUDGET, HEAD, load, refused
 from tests.support.site_tables import check_owners_commands, columns
-from umpc.cli.doctor_site import check_table
+from umpc.cli.doctor import check_table
 from umpc.errors import ConfigError, DataError, EmptyTable, UnknownField
 from umpc.node.records import Records, load_records
 from umpc.node.table.duckdb_file import read_duckdb

@@ -21,7 +21,7 @@ import pandas as pd
 import pytest
 
 from umpc.api.fields import columns_at, records_of
-from umpc.api.frames import frame_table
+from umpc.api.in_memory import frame_table
 from umpc.errors import ConfigError, DataError, StudyError
 from umpc.node.records import load_records
 from umpc.node.table.source import TableSource

@@ -26,7 +26,7 @@ from umpc.protocols.registry import (
 )
 from umpc.protocols.u_mpc.noise_binding import noise_of_sums, ring_for
 from umpc.protocols.u_mpc.settings import INSTEAD
-from umpc.reporting.words import promise_of
+from umpc.reporting.rows import promise_of
 from umpc.simulation import simulate
 from umpc.study.document import Study
 from umpc.study.parts import FieldText

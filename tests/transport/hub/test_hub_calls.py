@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from behind_hub import Hub, echo_behind, hub_of, run
 
 from tests.support.studies import make_study
-from umpc.cli.doctor_network import NamedPeer, check_network
+from umpc.cli.doctor import NamedPeer, check_network
 from umpc.coordinator.losses import Losses
 from umpc.errors import (
     CertificateError,

@@ -13,7 +13,7 @@ from tests.support.studies import Entropy, generator
 from umpc.errors import StudyError
 from umpc.protocols.registry import checked, protocol_of
 from umpc.simulation import simulate
-from umpc.study.former import second_hash
+from umpc.study.computation import second_hash
 from umpc_papers.gopa.calibration import PairwiseNoise, calibrate_pairwise, rho_of_tree
 from umpc_papers.gopa.graph import Graph, k_out_graph, stays_connected
 from umpc_papers.gopa.settings import GopaSettings, graph_of

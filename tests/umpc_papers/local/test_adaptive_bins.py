@@ -23,9 +23,9 @@ from tests.support.statistical import SeededBits
 from tests.support.studies import AUC, GINI, KENDALL, Entropy, FieldText
 from umpc.dp.events import PureEvent
 from umpc.errors import EncodingError, StudyError, TooFewRecords
+from umpc.planning.alternatives import tune
 from umpc.planning.prediction import attempt_over
 from umpc.planning.reference_table import ReferenceTable
-from umpc.planning.tuning import tune
 from umpc.protocols.registry import checked, decode_study, protocol_of
 from umpc.simulation import simulate
 from umpc_papers.local.settings import BellLdpSettings

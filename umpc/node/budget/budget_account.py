@@ -24,7 +24,7 @@ from typing import Any, ClassVar
 from umpc.dp.composition import BASIC, Composition, Weight, rho_of_pure, total_weight
 from umpc.dp.events import Event
 from umpc.errors import EncodingError, InsufficientBudget, InvalidEpsilon, LedgerError
-from umpc.study.course import COURSE_BYTES, Course
+from umpc.study.parts import COURSE_BYTES, Course
 
 VERSION = b"umpc ledger 2"
 """The study of the genesis row. Version 1 kept no δ, and its hashes had no key."""

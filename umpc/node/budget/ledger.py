@@ -14,7 +14,7 @@ has its own total.
     reserve ──► reserve_delta ──► hold ──► charge ──► released (any number of times: these bytes)
        └──────────────┴► cancel    └─► drop  └► answer, once, where the protocol asks
 
-A study may be a step of a course (`umpc/study/course.py`). Its first charged step pays for all of
+A study may be a step of a course (`umpc/study/parts.py`). Its first charged step pays for all of
 them, and each number of a step is released once. A step that is reserved before the course is paid
 reserves the whole, so two steps at once can cost twice and never too little.
 
@@ -84,7 +84,7 @@ from umpc.node.budget.store import (
     StoredEntry,
 )
 from umpc.node.table.fingerprint import Cohort
-from umpc.study.course import Course
+from umpc.study.parts import Course
 
 __all__ = ["NOTHING", "Ledger", "StoredAnswer", "StoredRelease"]
 

@@ -44,8 +44,8 @@ from umpc.node.run.prepare import Others, reach_shufflers
 from umpc.node.run.release import announced, answer, deliver, disclosed, kept_of, release
 from umpc.protocols.registry import protocol_of
 from umpc.study import messages as m
+from umpc.study.computation import former_hashes
 from umpc.study.document import Study
-from umpc.study.former import former_hashes
 from umpc.study.rules import with_other_direction
 from umpc.transport.patience import cancelled
 

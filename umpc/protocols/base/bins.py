@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from umpc.errors import StudyError
 from umpc.planning.reference_table import ReferenceTable
-from umpc.study.interval import Limits
+from umpc.study.making_report import Limits
 from umpc.study.settings import wrong_type
 from umpc.ustat.schema import FieldSchema
 

@@ -30,10 +30,15 @@ from umpc.errors import (
 )
 from umpc.protocols.base.aggregation import CoordinatorAggregation
 from umpc.study import messages as m
-from umpc.study.attempt import Attempt
+from umpc.study.attempt import (
+    Attempt,
+    attempt_statement,
+    check_member,
+    check_signatures,
+    members_statement,
+)
 from umpc.study.cost import Measured
 from umpc.study.document import Study
-from umpc.study.members import attempt_statement, check_member, check_signatures, members_statement
 from umpc.study.messages import Frame
 from umpc.study.report import Report
 from umpc.study.sizes import ClassCounts, Member

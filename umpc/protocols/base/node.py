@@ -35,8 +35,7 @@ from umpc.mpc.transfers.correlated_ot import CorrelatedReceiver, CorrelatedSende
 from umpc.protocols.base.aggregation import NodeAggregation
 from umpc.protocols.base.seed_agreement import SeedAgreement
 from umpc.study import messages as m
-from umpc.study.attempt import Attempt
-from umpc.study.members import attempt_statement
+from umpc.study.attempt import Attempt, attempt_statement
 from umpc.study.sizes import Member
 
 

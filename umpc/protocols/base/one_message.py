@@ -17,7 +17,7 @@ from umpc.crypto.prg import Stream
 from umpc.dp.random_bits import RandomBits
 from umpc.errors import RangeError
 from umpc.study.document import Study
-from umpc.study.interval import Limits
+from umpc.study.making_report import Limits
 from umpc.study.messages import MAX_PAYLOAD
 from umpc.study.sizes import ClassCounts
 from umpc.ustat.clear import Columns

@@ -16,8 +16,7 @@ from umpc.study import messages as m
 from umpc.study.attempt import Attempt
 from umpc.study.cost import NO_COST, Cost, Measured
 from umpc.study.document import Study
-from umpc.study.interval import Limits
-from umpc.study.making_report import impossible, report_of, within
+from umpc.study.making_report import Limits, impossible, report_of, within
 from umpc.study.report import Report, SumReport
 from umpc.study.sizes import ClassCounts, Member, Sizes
 

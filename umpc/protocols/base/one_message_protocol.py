@@ -19,7 +19,7 @@ from umpc.protocols.base.seed_agreement import Entropy
 from umpc.study.attempt import Attempt
 from umpc.study.cost import Cost
 from umpc.study.document import Study
-from umpc.study.interval import SETS
+from umpc.study.making_report import SETS
 
 TRIAL_RECORDS = 1000
 """The records of a trial run."""

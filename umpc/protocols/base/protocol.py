@@ -43,9 +43,9 @@ from umpc.protocols.base.trust import NOBODY, Trust
 from umpc.study import messages as m
 from umpc.study.attempt import Attempt
 from umpc.study.cost import Cost
-from umpc.study.course import Course
 from umpc.study.document import Study
 from umpc.study.messages import Frame
+from umpc.study.parts import Course
 from umpc.study.settings import HONEST, Settings, name_of, read_settings
 from umpc.study.sizes import ClassCounts, Member, Sizes
 from umpc.ustat.clear import Columns
@@ -146,7 +146,7 @@ class StudyProtocol(ABC):
     protects_people: bool = False
     """Whether all noise follows from `Sizes.sensitivities`, which may be those of one person."""
     takes_several: bool = False
-    """Whether a study may report several values (`umpc/study/several.py`)."""
+    """Whether a study may report several values (`umpc/study/parts.py`)."""
     estimates_variance: bool = False
     """Whether a kernel of pairs may be released over triples, with a sum for its variance."""
 

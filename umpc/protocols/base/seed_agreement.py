@@ -19,9 +19,15 @@ from umpc.crypto.prg import SEED_BYTES
 from umpc.crypto.signing import Credentials
 from umpc.crypto.zero_shares import KeyAgreement
 from umpc.errors import LocalProtocolError, RemoteProtocolError
-from umpc.study.attempt import check_openings, commit
+from umpc.study.attempt import (
+    check_members,
+    check_openings,
+    check_signatures,
+    commit,
+    members_statement,
+    sign_member,
+)
 from umpc.study.document import Study
-from umpc.study.members import check_members, check_signatures, members_statement, sign_member
 from umpc.study.sizes import Member
 from umpc.ustat.clear import Columns
 

@@ -22,7 +22,7 @@ from umpc.protocols.grid.operators.cuts import Cuts
 from umpc.protocols.grid.operators.dyadic import Signs, signs_of
 from umpc.protocols.grid.settings import USUAL_LEVELS, GridSettings
 from umpc.study.document import Study
-from umpc.study.interval import Limits
+from umpc.study.making_report import Limits
 from umpc.study.parts import FieldBins, FieldText
 from umpc.study.report import SumReport
 from umpc.ustat.kernel import Kernel

@@ -27,8 +27,7 @@ from umpc.protocols.u_mpc.coordinator import UMpcCoordinator
 from umpc.protocols.u_mpc.noise_binding import noise_of_sums
 from umpc.protocols.u_mpc.settings import noisy_sums, sum_reports
 from umpc.study.cost import Cost
-from umpc.study.interval import Limits
-from umpc.study.making_report import check_sums, impossible
+from umpc.study.making_report import Limits, check_sums, impossible
 from umpc.study.messages import Frame
 from umpc.study.report import SumReport
 from umpc.study.sizes import Member, Sizes

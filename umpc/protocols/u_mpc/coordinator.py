@@ -24,8 +24,7 @@ from umpc.protocols.u_mpc.noise_binding import (
 from umpc.protocols.u_mpc.settings import noisy_sums, sum_reports
 from umpc.study import messages as m
 from umpc.study.cost import Cost, Measured
-from umpc.study.interval import Limits
-from umpc.study.making_report import check_sums, report_of
+from umpc.study.making_report import Limits, check_sums, report_of
 from umpc.study.report import Report, SumReport
 from umpc.study.sizes import Member, Sizes
 

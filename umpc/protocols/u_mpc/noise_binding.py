@@ -29,8 +29,8 @@ from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.masked.committee_coins import FAILURE_BITS, CoinToss, committee_size
 from umpc.protocols.u_mpc.settings import UMpcSettings
 from umpc.study.document import Study
+from umpc.study.parts import changed_at_once
 from umpc.study.settings import edge_change, edge_interval
-from umpc.study.several import changed_at_once
 from umpc.study.sizes import Member, Sizes
 from umpc.ustat.sampling import pairings_of
 

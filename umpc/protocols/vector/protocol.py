@@ -34,9 +34,9 @@ from umpc.protocols.vector.settings import (
     loss_of,
 )
 from umpc.study.attempt import Attempt
-from umpc.study.course import Course
 from umpc.study.document import Study
 from umpc.study.making_report import check_sums
+from umpc.study.parts import Course
 from umpc.study.report import SumReport
 from umpc.study.settings import HONEST, Settings, read_settings
 from umpc.study.sizes import Member, Sizes

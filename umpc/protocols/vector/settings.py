@@ -12,9 +12,8 @@ from umpc.crypto.prg import digest
 from umpc.errors import StudyError
 from umpc.protocols.vector.clipping import Coordinate, coordinate_of
 from umpc.protocols.vector.losses import LOSSES, Loss, gradient_kernels
-from umpc.study.course import Course
 from umpc.study.document import Study
-from umpc.study.parts import Participant, exact
+from umpc.study.parts import Course, Participant, exact
 from umpc.study.rules import NAME, check_between_0_and_1, check_choice
 from umpc.study.settings import Settings, describe, without_addresses
 from umpc.ustat.estimators import VECTOR

@@ -2,24 +2,90 @@
 
 A study counts a word as the lower bound of a field of numbers, and its outcome tells nobody. So
 this command, which only the site sees, says which columns have such words.
+
+One line of `umpc node doctor`: what a check found, in words and as JSON.
+
+The policy of a node in one line, for `umpc node doctor`.
 """
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import ParamSpec
 
 from umpc.cli.check_table import compare_fields
-from umpc.cli.doctor_finding import Finding, attempt, neutral
 from umpc.coordinator.studyfile import load_field_entries
 from umpc.coordinator.studyfile_entries import FieldEntry
 from umpc.coordinator.studyfile_text import field_entry
-from umpc.errors import NotNumeric, UmpcError, UnknownField
+from umpc.errors import ConfigError, NotNumeric, PolicyRefused, UmpcError, UnknownField
 from umpc.node.approvals import REJECTED, Approvals, approvals_beside
 from umpc.node.config import NodeConfig
+from umpc.node.policy import ANYTHING, KINDS, Policy
 from umpc.node.table.survey import MOST_COLUMNS, ColumnKind, Survey
 from umpc.protocols.registry import decode_study
+
+Given = ParamSpec("Given")
+GOOD, NEUTRAL, RED = "ok", "--", "!!"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The outcome of one check. `error` is what is wrong; a neutral finding decides nothing."""
+
+    check: str
+    text: str = ""
+    error: UmpcError | None = None
+    is_neutral: bool = False
+
+    @property
+    def mark(self) -> str:
+        """The first word of the line."""
+        if self.error is not None:
+            return RED
+        return NEUTRAL if self.is_neutral else GOOD
+
+    def __str__(self) -> str:
+        return f"{self.mark}  {self.check}: {self.words}"
+
+    @property
+    def words(self) -> str:
+        """The finding in one line. The command is local, so it shows the error's detail, too."""
+        if self.error is None:
+            return self.text
+        detail = f" ({self.error.detail})" if self.error.detail else ""
+        return f"{self.error.message}{detail}"
+
+    def as_dict(self) -> dict[str, str | None]:
+        """Return the finding for JSON."""
+        state = {GOOD: "ok", NEUTRAL: "neutral", RED: "failed"}[self.mark]
+        kind = type(self.error).__name__ if self.error else None
+        return {"check": self.check, "state": state, "text": self.words, "error": kind}
+
+
+def neutral(check: str, text: str) -> Finding:
+    """Return a finding that is neither good nor wrong."""
+    return Finding(check, text, is_neutral=True)
+
+
+def attempt(
+    check: str, part: Callable[Given, Iterable[Finding]], *args: Given.args, **kwargs: Given.kwargs
+) -> Iterator[Finding]:
+    """Yield the findings of one part. An error ends the part with one red line."""
+    try:
+        yield from part(*args, **kwargs)
+    except UmpcError as error:
+        yield Finding(check, error=error)
+    except OSError as error:
+        reason = f"{error.filename}: {error.strerror}. Correct the path, the owner or the mode"
+        yield Finding(check, error=ConfigError(reason))
+
+
+# --- columns --------------------------------------------------------------------------------------
+
 
 MOST_STUDIES = 20
 """Approved and waiting studies that are compared with the table, the last ones."""
@@ -177,3 +243,104 @@ def _no_column(name: str, columns: list[str]) -> UnknownField:
         f"[policy] names the field {name!r}, and the table has no such column{hint} "
         "Correct the policy, or rename the column"
     )
+
+
+# --- policy ---------------------------------------------------------------------------------------
+
+
+NEVER_EMPTY = ("coordinators", "fields", *KINDS)
+"""The keys whose empty list refuses every study. Dealers and shufflers need not take part."""
+
+IDENTIFYING = re.compile(
+    "ids?|pid|patid|patno|uuid|guid|mrn|nhs|ssn|bsn|nir|iban|passport|surname|lastname|firstname|"
+    "forename|email|phone|telephone|street"
+)
+"""Words that tell people apart, wherever they stand in a column's name."""
+PEOPLE = re.compile("patient|person|subject|participant|customer|insurance|account|name")
+NUMBERED = re.compile("number|no|nr|num|code|key|first|last|full")
+"""Words that tell people apart together with one of PEOPLE, and with no other word."""
+
+
+def check_policy(policy: Policy) -> Iterator[Finding]:
+    """Show what the policy allows. A list that refuses every study is an error."""
+    empty = [key for key in NEVER_EMPTY if getattr(policy, key) == frozenset()]
+    computations = [each for each in (policy.statistics, policy.kernels) if each is not None]
+    if computations and not any(computations):
+        empty.append("statistics or kernels")
+    if empty:
+        raise PolicyRefused(
+            f"{', '.join(empty)} under [policy] is an empty list, so every study is refused. "
+            "Name what you allow, or remove the key"
+        )
+    finding = neutral if is_open(policy) else Finding
+    yield finding("policy", describe_policy(policy))
+
+
+def is_open(policy: Policy) -> bool:
+    """Whether any statistic over any column runs, and no person is asked."""
+    computations = (policy.statistics, policy.kernels, policy.fields)
+    return not policy.approval and computations == (None, None, None)
+
+
+def check_people(policy: Policy, columns: Iterable[str]) -> Iterator[Finding]:
+    """Name the columns that seem to identify people, and ask for the key `person`."""
+    known = {policy.person, *policy.public_filters}
+    found = sorted({name for name in columns if looks_like_identifier(name)} - known)
+    usable = [name for name in found if policy.fields is None or name in policy.fields]
+    if usable:
+        named = ", ".join(map(repr, usable))
+        yield neutral(
+            "identifiers",
+            f"{named}: columns of such names identify people, and a study may use them. Name the "
+            "other columns as fields under [policy]",
+        )
+    if not policy.person:
+        column = found[0] if found else "patient_id"
+        yield neutral(
+            "person",
+            "none under [policy], so a study protects one record, and not all records of a person. "
+            f'If a person may have several rows, write person = "{column}"',
+        )
+
+
+def looks_like_identifier(name: str) -> bool:
+    """Whether a column's name says that its values tell people apart."""
+    spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name)
+    words = set(re.split(r"[^a-z]+", spaced.lower())) - {""}
+    if any(map(IDENTIFYING.fullmatch, words)):
+        return True
+    people = {word for word in words if PEOPLE.fullmatch(word)}
+    return bool(people) and all(map(NUMBERED.fullmatch, words - people))
+
+
+def describe_policy(policy: Policy) -> str:
+    """Return the rules that restrict studies, and those that hold by default, in one line."""
+    rules = [
+        f"{field.name} = {_text(getattr(policy, field.name))}"
+        for field in fields(policy)
+        if getattr(policy, field.name) != getattr(ANYTHING, field.name)
+    ]
+    allowed = f"allows studies within {'; '.join(rules)}" if rules else "allows every study"
+    refused = [
+        words
+        for words, is_refused in (
+            ("raw records for the coordinator", not policy.trusted_curator),
+            ("public labels", not policy.public_labels),
+            ("conditions on records", not policy.public_filters),
+            ("noise that not all other nodes withstand", policy.min_colluding is None),
+        )
+        if is_refused
+    ]
+    person = "a person accepts each study" if policy.approval else "no person is asked"
+    if is_open(policy):
+        person += (
+            ". OPEN: every member may ask for every statistic of every column. Write "
+            "approval = true under [policy], or name statistics and fields"
+        )
+    return f"{allowed}; refuses {', '.join(refused) or 'nothing else'}; {person}"
+
+
+def _text(value: object) -> str:
+    if isinstance(value, frozenset):
+        return f"[{', '.join(sorted(map(str, value)))}]"
+    return str(value).lower() if isinstance(value, bool) else str(value)
