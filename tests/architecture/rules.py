@@ -210,7 +210,7 @@ WIRE = (
     "umpc.transport.tls",
     "umpc.transport.channels",
     "umpc.transport.hub.routes",
-    "umpc.transport.services",
+    "umpc.transport.tls",
     "umpc.transport.status",
     "umpc.transport.stream",
 )

@@ -16,8 +16,7 @@ import pytest
 from tests.support.examined_site import Examined, the_one
 from umpc import __version__
 from umpc.cli import doctor_site
-from umpc.node.audit.entry import AuditRow
-from umpc.node.audit.trail import AuditTrail
+from umpc.node.audit.trail import AuditRow, AuditTrail
 from umpc.node.budget.ledger import Ledger
 from umpc.protocol_version import PROTOCOL
 from umpc.transport.authority import load_identity

@@ -14,7 +14,7 @@ from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.protocol_version import PROTOCOL
 from umpc.transport.authority import Authority, load_identity
 from umpc.transport.channels import bind, make_server
-from umpc.transport.services import rpc
+from umpc.transport.tls import rpc
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from umpc.transport.certificates import ROLES
 from umpc.transport.heartbeat import BEATEN, METHOD, Calls
 from umpc.transport.identity import Identity
 from umpc.transport.role_guard import Allowed, RoleGuard
-from umpc.transport.services import EOF, grpc
+from umpc.transport.tls import EOF, grpc
 
 UNTOLD = {"progress"}
 """Messages whose number depends on how fast a machine is."""

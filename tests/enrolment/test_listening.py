@@ -40,9 +40,9 @@ from umpc.enrolment.listener import (
 from umpc.enrolment.members import members_of, parse_members, to_toml
 from umpc.enrolment.texts import Invitation, Request
 from umpc.errors import CertificateError, PeerUnavailable
+from umpc.transport.addresses import split_address
 from umpc.transport.authority import Authority, load_identity
 from umpc.transport.certificates import clock, names_of, parse_certificate
-from umpc.transport.diagnose import split_address
 
 
 class Consortium:

@@ -1,4 +1,4 @@
-"""umpc.node.prepared_attempts: a prepared attempt runs once.
+"""umpc.node.standing: a prepared attempt runs once.
 
 Its reservation is never forgotten.
 """
@@ -20,8 +20,8 @@ from umpc.errors import (
     PreparationLost,
     RemoteProtocolError,
 )
-from umpc.node.prepared_attempts import PreparedAttempt, PreparedAttempts
 from umpc.node.spool import Spool
+from umpc.node.standing import PreparedAttempt, PreparedAttempts
 
 HOUR = 3600
 

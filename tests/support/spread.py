@@ -15,7 +15,7 @@ import pytest
 from tests.support.sessions import Run
 from umpc.compute.executor import Executor, InlineExecutor
 from umpc.crypto.rounds import Message
-from umpc.dealer import attempt_run
+from umpc.dealer import server
 from umpc.mpc.masked import plan
 from umpc.mpc.masked.compiler import program_of
 from umpc.mpc.masked.tasks import Heard, OwnerBatch, Said, TaskRounds
@@ -32,7 +32,7 @@ def small_chunks(material: int = 800) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(plan, "MATERIAL_BYTES", material)
         patch.setattr(running_chunks, "SMALLEST_TASK", 1)
-        patch.setattr(attempt_run, "SMALLEST_TASK", 1)
+        patch.setattr(server, "SMALLEST_TASK", 1)
         yield
     program_of.cache_clear()
 

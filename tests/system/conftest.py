@@ -25,7 +25,7 @@ from umpc.deployment.processes import UMPC, Deployment, Served, stop
 from umpc.errors import PeerLost
 from umpc.node.budget.ledger import Ledger
 from umpc.node.budget.ledger_place import Place
-from umpc.node.budget.ledger_reading import read_beside
+from umpc.node.budget.ledgerfile import read_beside
 from umpc.protocols.registry import PROTOCOLS, USUAL
 from umpc.study.document import Study
 from umpc.study.parts import FieldText

@@ -19,8 +19,8 @@ from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.protocols.registry import PROTOCOLS
 from umpc.study.document import Study
 from umpc.study.report import Report
+from umpc.transport.addresses import parse_hub
 from umpc.transport.authority import Identity
-from umpc.transport.hub.address import parse_hub
 from umpc.transport.hub.connection import ask_status
 
 RECORDS = 30

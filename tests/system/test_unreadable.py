@@ -9,9 +9,9 @@ import pytest
 
 from tests.system.conftest import Lab
 from umpc.transport.authority import load_identity
-from umpc.transport.hub.routes import connect
 from umpc.transport.role_guard import MOST_TOLD
 from umpc.transport.status import CULPRIT
+from umpc.transport.stream import connect
 from umpc.transport.tls import grpc
 
 BYTES = b"\xff\xff\xff\xff"

@@ -11,7 +11,8 @@ import pytest
 from tests.transport.talk import Bytes, run
 from umpc.errors import DataError, PeerLost
 from umpc.transport import status as status_module
-from umpc.transport.status import CULPRIT, OF_CORE, CallEnd, blame_of, error_of, status_of
+from umpc.transport.status import CULPRIT, blame_of, error_of, status_of
+from umpc.transport.stream_reader import OF_CORE, CallEnd
 from umpc.transport.tls import grpc
 
 CORE = (grpc.StatusCode.INTERNAL, OF_CORE)

@@ -11,8 +11,8 @@ import pytest
 
 from umpc.transport import identity as identity_module
 from umpc.transport.authority import CA_DAYS, Authority, load_identity
+from umpc.transport.certificates import Revoked
 from umpc.transport.identity import due, keep_watch
-from umpc.transport.revoked import Revoked
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 

@@ -8,7 +8,7 @@ import pytest
 
 from umpc.errors import PolicyRefused, StudyAborted
 from umpc.transport import role_guard
-from umpc.transport.status import lost
+from umpc.transport.stream_reader import lost
 
 
 def test_only_the_end_of_a_peer_is_a_consequence_of_the_own_end(monkeypatch):

@@ -17,8 +17,7 @@ from umpc.cli.dataset_option import CONFIG, DATASET, read_ledger
 from umpc.cli.show import print_columns
 
 if TYPE_CHECKING:
-    from umpc.node.audit.entry import AuditMark
-    from umpc.node.audit.trail import AuditTrail
+    from umpc.node.audit.trail import AuditMark, AuditTrail
     from umpc.node.config import NodeConfig
 
 COLUMNS = (
@@ -78,8 +77,7 @@ def verify(config: Path, dataset: str | None, expect: str | None) -> None:
     Keep the printed place elsewhere. With --expect, a later run finds out whether rows after a
     charge were cut off, or the whole trail was made anew.
     """
-    from umpc.node.audit.entry import AuditMark
-    from umpc.node.audit.trail import AuditTrail
+    from umpc.node.audit.trail import AuditMark, AuditTrail
     from umpc.node.config import load_node_config
 
     loaded = load_node_config(config, dataset, reads_table=False)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from umpc.node.budget.budget_account import Account, Balance, Row
     from umpc.node.budget.ledger_place import Place
-    from umpc.node.budget.ledger_reading import Snapshot
+    from umpc.node.budget.ledgerfile import Snapshot
     from umpc.node.config import NodeConfig
     from umpc.node.table.fingerprint import Fingerprint
 
@@ -113,7 +113,7 @@ def anchor(config: Path, dataset: str | None, accept: bool) -> None:
     then keeps a row that says so.
     """
     from umpc.node.budget.ledger import Ledger
-    from umpc.node.budget.ledger_reading import read_beside
+    from umpc.node.budget.ledgerfile import read_beside
 
     loaded, place = _place(config, dataset)
     snapshot = read_beside(place)
@@ -141,7 +141,7 @@ def fields(config: Path, dataset: str | None, forget: bool) -> None:
     tells a little more about which values are missing together, at no epsilon.
     """
     from umpc.node.budget.ledgerfile import count_or_forget_fields
-    from umpc.node.field_sets import MOST
+    from umpc.node.datasets import MOST
 
     _, place = _place(config, dataset)
     found = count_or_forget_fields(place, forget)

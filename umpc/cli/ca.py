@@ -16,7 +16,7 @@ from umpc.cli.paths import FILE, FOLDER
 if TYPE_CHECKING:
     from cryptography import x509
 
-    from umpc.transport.revoked import Revoked
+    from umpc.transport.certificates import Revoked
 
 ROLE = click.Choice(["node", "dealer", "shuffler", "coordinator", "hub"])
 
@@ -266,7 +266,7 @@ def show(folder_or_cert: Path) -> None:
     """
     from umpc.transport.certificates import REMAKE, load_certificate
     from umpc.transport.files import read_file
-    from umpc.transport.revocation import load_revoked
+    from umpc.transport.identity import load_revoked
 
     path = folder_or_cert
     if not path.is_dir():

@@ -11,7 +11,7 @@ from umpc.cli.paths import FILE
 
 if TYPE_CHECKING:
     from umpc.node.approvals import Approvals
-    from umpc.node.budget.ledger_reading import Snapshot
+    from umpc.node.budget.ledgerfile import Snapshot
     from umpc.node.config import NodeConfig
 
 CONFIG = click.option(
@@ -52,6 +52,6 @@ def has_ledger(config: NodeConfig) -> bool:
 def read_ledger(config: NodeConfig) -> Snapshot:
     """Read the ledger of a data set beside a node that may run. Raises: LedgerError."""
     from umpc.node.budget.ledger_place import Place
-    from umpc.node.budget.ledger_reading import read_beside
+    from umpc.node.budget.ledgerfile import read_beside
 
     return read_beside(Place.of(config.ledger, config.anchor), composition=config.composition)

@@ -12,13 +12,18 @@ import click
 from umpc.cli.doctor_finding import Finding, neutral
 from umpc.errors import AddressInUse, CertificateError, UmpcError
 from umpc.node.config import NAME
+from umpc.transport.addresses import (
+    HubAddress,
+    is_behind_hub,
+    refuse_if_taken,
+    shown_certificate,
+    split_address,
+)
 from umpc.transport.certificates import clock, verify_certificate
-from umpc.transport.diagnose import find_fault, shown_certificate, split_address
+from umpc.transport.diagnose import find_fault
 from umpc.transport.greeting import greet_or_fail
-from umpc.transport.hub.address import HubAddress, is_behind_hub
 from umpc.transport.hub.connection import ask_status
 from umpc.transport.identity import Identity
-from umpc.transport.listening import refuse_if_taken
 
 LOOK_SECONDS = 3
 EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}

@@ -34,8 +34,7 @@ from umpc.errors import (
 from umpc.node.audit.trail import AuditTrail
 from umpc.node.budget.ledger_place import Place
 from umpc.node.config import NodeConfig, changed_since_start
-from umpc.node.dataset_files import is_same_database, shared_content
-from umpc.node.table.source import TableSite
+from umpc.node.table.source import TableSite, is_same_database, shared_content
 from umpc.node.table.survey import survey_table
 from umpc.protocol_version import PROTOCOL
 from umpc.transport.files import check_private

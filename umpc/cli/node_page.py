@@ -116,7 +116,7 @@ def _waiting(config: NodeConfig, entry: Entry) -> WaitingStudy:
     """Return a study with the lines of `umpc approve show`."""
     from umpc.approval_page.contents import WaitingStudy
     from umpc.cli.approve import facts_of
-    from umpc.node.audit.entry import one_line
+    from umpc.node.audit.trail import one_line
     from umpc.protocols.registry import decode_study
 
     try:

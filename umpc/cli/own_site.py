@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from umpc.node.config import NodeConfig
     from umpc.node.datasets import Dataset
     from umpc.node.run.coordinator import RunWatch
+    from umpc.transport.addresses import HubAddress
     from umpc.transport.authority import Identity
-    from umpc.transport.hub.address import HubAddress
 
 log = logging.getLogger("umpc.node")
 
@@ -46,7 +46,7 @@ class OwnSite:
         """
         from umpc.cli.server_options import Service
         from umpc.node.server import ALLOWED, NodeServer
-        from umpc.transport.services import rpc
+        from umpc.transport.tls import rpc
 
         def add(server: Server, finished: Finished) -> None:
             workers = self.config.place.open(self.config.identity)

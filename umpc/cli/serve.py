@@ -151,7 +151,7 @@ def start_dealer(
     """Deal random numbers to nodes until Ctrl-C or SIGTERM."""
     from umpc.compute.place import named_place
     from umpc.dealer.server import ALLOWED, DealerServer
-    from umpc.transport.services import rpc
+    from umpc.transport.tls import rpc
 
     identity = begin_helper(given, "dealer")
     assert given.folder is not None

@@ -24,10 +24,10 @@ from umpc.logs import FORMATS, LEVELS, start_logging
 
 if TYPE_CHECKING:
     from umpc.monitoring.endpoint import Health
+    from umpc.transport.addresses import HubAddress
     from umpc.transport.authority import Identity
-    from umpc.transport.hub.address import HubAddress
     from umpc.transport.role_guard import Allowed
-    from umpc.transport.services import grpc
+    from umpc.transport.tls import grpc
 
     Server = grpc.aio.Server
     Finished = Callable[[UmpcError | None], None]
@@ -197,7 +197,7 @@ def serve_helper(
     add: Callable[[Server, Finished], None],
 ) -> None:
     """Run the server of `begin_helper`. Args: as of `Service`. Raises: as `serve`."""
-    from umpc.transport.hub.address import parse_hub
+    from umpc.transport.addresses import parse_hub
 
     place = parse_hub(given.hub) if given.hub else given.listen
     service = Service(identity, place, allowed, add)

@@ -5,7 +5,6 @@
 | `client.py` | the gRPC client: a run, and a preparation |
 | `contact.py` | who answers the coordinator, and whom each node reaches |
 | `conductor.py` | the steps of a study, with all nodes at once |
-| `losses.py` | the nodes that a study loses, and whether it goes on without them |
 | `links.py` | the stream to one node, and one step with all nodes |
 | `run_file.py` | the state of a run in a file, for `umpc study watch` |
 | `shufflers.py` | the stream from one shuffler |

@@ -11,8 +11,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any, TypeVar
 
-from umpc.coordinator.links import Encoded, NodeLink, Tell, each, encoded, saying_what_holds
-from umpc.coordinator.losses import Losses
+from umpc.coordinator.links import Encoded, Losses, NodeLink, Tell, each, encoded, saying_what_holds
 from umpc.coordinator.shufflers import ShufflerLink
 from umpc.errors import AlreadyReleased, StudyError
 from umpc.failpoints import failpoint

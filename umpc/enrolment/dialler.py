@@ -34,9 +34,9 @@ from umpc.enrolment.members import ConsortiumMember, parse_members
 from umpc.enrolment.register import ADMITTED, ASKED, DECLINED
 from umpc.enrolment.texts import AdmissionText, Invitation, Request, authority_of, grouped, pem_of
 from umpc.errors import CertificateError, PeerUnavailable
+from umpc.transport.addresses import split_address
 from umpc.transport.authority import Authority
 from umpc.transport.certificates import clock, fingerprint
-from umpc.transport.diagnose import split_address
 
 SECONDS = 20
 """Longest time of one call."""

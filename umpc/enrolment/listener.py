@@ -42,8 +42,7 @@ from umpc.enrolment.receiving import RequestReceiver
 from umpc.enrolment.register import ADMITTED, Enrolment, Register
 from umpc.enrolment.texts import Request
 from umpc.errors import CertificateError, ConfigError, UmpcError
-from umpc.transport.diagnose import split_address
-from umpc.transport.listening import refuse_if_taken
+from umpc.transport.addresses import refuse_if_taken, split_address
 
 log = logging.getLogger("umpc.enrolment")
 

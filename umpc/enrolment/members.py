@@ -17,7 +17,7 @@ from umpc.errors import CertificateError, ConfigError
 from umpc.transport.authority import Issued
 from umpc.transport.certificates import check_name, clock, names_of
 from umpc.transport.files import read_file
-from umpc.transport.revocation import load_revoked
+from umpc.transport.identity import load_revoked
 
 MOST_MEMBERS = 10_000
 ADDRESS = re.compile(r"[!#-\[\]-~]{0,255}")

@@ -36,8 +36,8 @@ from umpc.transport.certificates import (
     verify_certificate,
 )
 from umpc.transport.files import read_file, write_public
-from umpc.transport.identity import Identity, load_identity
-from umpc.transport.revocation import load_revoked, parse_revoked
+from umpc.transport.identity import Identity, load_identity, load_revoked
+from umpc.transport.revocation import parse_revoked
 
 JOIN_FIRST = "run `umpc enrol join` first, with the same --folder"
 

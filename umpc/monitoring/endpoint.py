@@ -25,8 +25,8 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
 from umpc.errors import AddressInUse, ConfigError, UmpcError
+from umpc.transport.addresses import split_address
 from umpc.transport.certificates import ROLES
-from umpc.transport.diagnose import split_address
 from umpc.transport.tls import grpc
 
 CALL_SECONDS = 5

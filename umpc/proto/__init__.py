@@ -6,5 +6,4 @@ Protobuf objects occur in this folder, in `umpc.transport` and in the gRPC shell
 |---|---|
 | `v1/` | the schema `umpc.proto` (package umpc.v1), and the Python that is generated from it |
 | `codec.py` | conversion between protobuf messages and the dataclasses of sessions |
-| `frame_codec.py` | conversion of frames, and of bytes by step |
 """

@@ -34,6 +34,7 @@ from umpc.transport.certificates import (
     NEW_AUTHORITY,
     Key,
     PublicKey,
+    Revoked,
     alternative_names,
     check_name,
     check_validity,
@@ -50,9 +51,8 @@ from umpc.transport.certificates import (
     verify_certificate,
 )
 from umpc.transport.files import read_file, write_public, write_secret
-from umpc.transport.identity import Identity, load_identity
-from umpc.transport.revocation import FETCH, LIST_DAYS, load_revoked, next_list, sign_revoked
-from umpc.transport.revoked import Revoked
+from umpc.transport.identity import Identity, load_identity, load_revoked
+from umpc.transport.revocation import FETCH, LIST_DAYS, next_list, sign_revoked
 
 __all__ = [
     "Authority",

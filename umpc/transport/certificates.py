@@ -7,16 +7,20 @@ ECDSA P-256.
 Every input may come from anybody. Whatever its bytes are, a function of this file returns or
 raises a CertificateError of one line. Every function takes `now` as an argument and reads the
 clock only if it is left out.
+
+*Revoked.* The list of revoked certificates as a value: their serial numbers, and its dates.
 """
 
 from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
+from types import MappingProxyType
 
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
@@ -27,7 +31,6 @@ from cryptography.x509.oid import NameOID
 
 from umpc.errors import CertificateError, ConfigError
 from umpc.transport.files import check_private, read_file
-from umpc.transport.revoked import Revoked
 
 ROLES = ("node", "dealer", "shuffler", "coordinator", "hub")
 NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
@@ -374,3 +377,37 @@ def refusing(message: str) -> Iterator[None]:
 def clock() -> datetime:
     """Return the time now, in UTC."""
     return datetime.now(UTC)
+
+
+# --- revoked --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Revoked:
+    """The content of one signed list of the authority.
+
+    Args:
+        number: grows with each list. A list with a smaller number is an older one.
+        made: when the authority signed it.
+        next_update: the time until which the authority promises a newer one.
+        serials: when each certificate was revoked, by its serial number.
+    """
+
+    number: int
+    made: datetime
+    next_update: datetime
+    serials: Mapping[int, datetime] = field(default_factory=lambda: MappingProxyType({}))
+
+    def __contains__(self, serial: int) -> bool:
+        return serial in self.serials
+
+    def check(self, serial: int, name: str, role: str) -> None:
+        """Check that a certificate is not on the list. Raises: CertificateError, with culprit."""
+        since = self.serials.get(serial)
+        if since is not None:
+            raise CertificateError(
+                f"the certificate of {role} {name!r} was revoked, at {since:%F %R} UTC "
+                f"(serial number {serial:x}): leave {name!r} out, or get it a new certificate "
+                "from the authority",
+                culprit=name,
+            )

@@ -15,11 +15,11 @@ import contextlib
 import ssl
 
 from umpc.errors import AddressInUse, CertificateError, PeerUnavailable, UmpcError
+from umpc.transport.addresses import proxy_to, refuse_if_taken, shown_certificate, split_address
 from umpc.transport.certificates import ROLES, clock, host_name, verify_certificate
-from umpc.transport.diagnose import explain, find_fault, proxy_to, shown_certificate, split_address
+from umpc.transport.diagnose import explain, find_fault
 from umpc.transport.heartbeat import BEATEN, METHOD, Calls
 from umpc.transport.identity import Identity
-from umpc.transport.listening import refuse_if_taken
 from umpc.transport.patience import own_lag, time_limit
 from umpc.transport.role_guard import Allowed, RoleGuard
 from umpc.transport.tls import channel_credentials, grpc, server_credentials

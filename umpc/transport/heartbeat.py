@@ -47,7 +47,7 @@ from functools import lru_cache
 from typing import Any, Protocol
 from urllib.parse import unquote
 
-from umpc.transport.diagnose import split_address
+from umpc.transport.addresses import split_address
 from umpc.transport.patience import processor_share
 from umpc.transport.tls import grpc
 

@@ -21,15 +21,16 @@ from typing import Any, NoReturn
 from umpc.errors import CertificateError, EncodingError, PeerLost, StudyAborted, UmpcError
 from umpc.transport.heartbeat import METHOD, Calls
 from umpc.transport.identity import Identity
-from umpc.transport.services import (
+from umpc.transport.status import refusal_of
+from umpc.transport.tls import (
     AnyContext,
     Behaviour,
     CallDetails,
     Continuation,
     ServerInterceptor,
+    grpc,
+    peer_of,
 )
-from umpc.transport.status import refusal_of
-from umpc.transport.tls import grpc, peer_of
 
 log = logging.getLogger("umpc.rpc")
 MOST_TOLD = 5

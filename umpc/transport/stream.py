@@ -36,15 +36,15 @@ from umpc.errors import (
     StepTimeout,
     UmpcError,
 )
+from umpc.transport import channels
+from umpc.transport.addresses import is_behind_hub
 from umpc.transport.channels import LATE_SECONDS
 from umpc.transport.heartbeat import beat_to
-from umpc.transport.hub.address import is_behind_hub
-from umpc.transport.hub.routes import connect
 from umpc.transport.identity import Identity
 from umpc.transport.patience import time_limit
-from umpc.transport.services import Call, Channel, Context, grpc
-from umpc.transport.status import REASON_SECONDS, CallEnd, error_of, lost
-from umpc.transport.stream_reader import StreamReader
+from umpc.transport.status import error_of
+from umpc.transport.stream_reader import REASON_SECONDS, CallEnd, StreamReader, lost
+from umpc.transport.tls import Call, Channel, Context, grpc
 
 Request = TypeVar("Request")
 Reply = TypeVar("Reply")
@@ -56,6 +56,33 @@ CONNECT_SECONDS = 5
 """Seconds that a peer may take until its channel is ready, or until it answers a short call."""
 BELIEVED = ("dealer", "shuffler")
 """The roles whose word counts on which process is at fault."""
+
+
+async def connect(
+    identity: Identity,
+    name: str,
+    role: str,
+    address: str,
+    timeout: float,
+    patience: float = LATE_SECONDS,
+) -> Channel:
+    """Return a channel to exactly this name and role. The caller closes it.
+
+    Args:
+        address: "host:port", or `hub:NAME@HOST:PORT` for a process behind a hub.
+        timeout: seconds that a peer which is not there yet has to come.
+        patience: seconds that a peer has which answers, and is late because a machine is busy.
+
+    Raises: CertificateError, PeerUnavailable, ConfigError.
+    """
+    if identity.dial is not None:
+        channel: Channel = await identity.dial(identity, name, role, address, timeout, patience)
+        return channel
+    if is_behind_hub(address):
+        from umpc.transport.hub.routes import connect_through  # most processes dial directly
+
+        return await connect_through(identity, name, role, address, timeout, patience)
+    return await channels.connect(identity, name, role, address, timeout, patience)
 
 
 def as_received(message: Message) -> Message:

@@ -13,7 +13,7 @@ from umpc.crypto.rounds import Message
 from umpc.errors import PeerLost, RemoteProtocolError
 from umpc.node.run import link as peers
 from umpc.node.run.link import SHORT, Mailbox, PeerLink, peer_stream
-from umpc.proto import frame_codec
+from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study.messages import Frame
 from umpc.transport.tls import grpc
@@ -32,7 +32,7 @@ class ScriptedCall:
         if coming is None:
             return grpc.aio.EOF
         self.read_so_far += 1
-        return pb.PeerMessage(frame=frame_codec.encode_frame(coming))
+        return pb.PeerMessage(frame=codec.encode_frame(coming))
 
     async def write(self, message: pb.PeerMessage) -> None:
         self.written.append(message)

@@ -16,7 +16,7 @@ from tests.support.sites import site_of, unused
 from tests.support.studies import make_members, make_study
 from umpc.errors import DataError, RemoteProtocolError, StudyError
 from umpc.node.budget.ledger import Ledger
-from umpc.node.prepared_attempts import PreparedAttempt, PreparedAttempts
+from umpc.node.standing import PreparedAttempt, PreparedAttempts
 from umpc.proto import codec
 from umpc.study import messages as m
 from umpc.study.attempt import without

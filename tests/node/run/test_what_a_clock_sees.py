@@ -19,8 +19,8 @@ from tests.support.studies import KENDALL
 from umpc.crypto.prg import SEED_BYTES
 from umpc.mpc.transfers.chained_set_up import chained_shapes
 from umpc.mpc.transfers.message_shapes import TREES
-from umpc.node.run.channels import channel_name, ended_links, make_channels, standing_of
 from umpc.node.run.chunks import evaluate_chunks
+from umpc.node.run.prepare import channel_name, ended_links, make_channels, standing_of
 from umpc.node.run.rounds import Rounds
 from umpc.node.standing import Standing
 from umpc.proto.v1 import umpc_pb2 as pb

@@ -80,7 +80,6 @@ from umpc.node.budget.store import (
     KEPT,
     MOST_HELD,
     PREPARED,
-    HeldAttempt,
     StoredEntry,
 )
 from umpc.node.table.fingerprint import Cohort
@@ -200,7 +199,7 @@ class Ledger(LedgerQueries):
                 store.put(StoredEntry(PREPARED, study, b"", events, name, *amounts, int(until)))
             self._prepared.add(study)
 
-    def hold(self, study: bytes, attempt: bytes, share: bytes, table: bytes = b"") -> HeldAttempt:
+    def hold(self, study: bytes, attempt: bytes, share: bytes, table: bytes = b"") -> StoredEntry:
         """Keep the finished share of a reserved study, on disk when this returns.
 
         Args:
@@ -359,7 +358,7 @@ class Ledger(LedgerQueries):
             )
         return steps is not None
 
-    def _kind_of(self, held: HeldAttempt) -> str:
+    def _kind_of(self, held: StoredEntry) -> str:
         """The kind of the row that releases a held attempt. Raises: AlreadyReleased."""
         course = course_in(held.attempt)
         if course is None or held.attempt.startswith(KEPT, ATTEMPT_BYTES):

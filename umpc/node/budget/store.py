@@ -127,10 +127,6 @@ class StoredEntry:
         return (*values, row_hash(key, TAG, values))
 
 
-HeldAttempt = StoredEntry
-"""An entry of the kind HELD."""
-
-
 class Store:
     """The entries in an open ledger's file. Args: db: its connection. key: the ledger's."""
 

@@ -12,7 +12,6 @@
 | `coordinator.py` | the messages with the study's coordinator |
 | `link.py` | a peer: frames by their place, its mailbox; all links of a run |
 | `material.py` | the dealer's material: asked for, read ahead up to a window, or on disk |
-| `channels.py` | chains of transfers: taken from an earlier study, made for the next one |
 
 A value of a table goes this way: `study.py` reads it (`join`), `rounds.py` sends it under a mask,
 `chunks.py` turns masked values into shares, `release.py` stores, charges and sends their noisy sum.

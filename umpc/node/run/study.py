@@ -23,16 +23,26 @@ import logging
 import os
 from collections.abc import Iterator
 
-from umpc.errors import CertificateError, LocalProtocolError, StepTimeout, UmpcError
+from umpc.errors import (
+    CertificateError,
+    LocalProtocolError,
+    StepTimeout,
+    UmpcError,
+)
 from umpc.failpoints import failpoint
 from umpc.node.audit.trail import about
-from umpc.node.budget.store import HeldAttempt
-from umpc.node.prepared_attempts import PreparedAttempt
+from umpc.node.budget.store import StoredEntry
 from umpc.node.run.chunks import evaluate_chunks
 from umpc.node.run.context import RunContext
-from umpc.node.run.earlier import Earlier, finish_held, park, replay, resume, take_parked
+from umpc.node.run.earlier import finish_held, park, replay, resume
 from umpc.node.run.prepare import Others, prepare
-from umpc.node.run.release import answer, hold, release
+from umpc.node.run.release import (
+    Earlier,
+    answer,
+    hold,
+    release,
+)
+from umpc.node.standing import PreparedAttempt
 from umpc.node.table.given_up import read_apart, waited_for
 from umpc.protocols.base.aggregation import NodeAggregation
 from umpc.protocols.base.node import NodeSide
@@ -155,6 +165,20 @@ def _admit(run: RunContext, ahead: bool) -> None:
     run.site.admit(run.study)
 
 
+def take_parked(run: RunContext, ahead: bool) -> PreparedAttempt | None:
+    """Take the attempt that waits for this run; one that waits for another run is dropped.
+
+    Args: ahead: the study is prepared anew.
+    """
+    parked = run.site.parking.take(run.charged_as)
+    if parked is None or (not ahead and parked.side.study.hash == run.study.hash):
+        return parked
+    parked.close()
+    run.site.ledger.cancel(run.charged_as)
+    log.info("study %s is prepared anew: the earlier preparation is dropped", run.stream.label)
+    return None
+
+
 def _reserve(run: RunContext) -> None:
     """Reserve ε before the table is read: nothing about it is told without budget.
 
@@ -213,7 +237,7 @@ async def _join(run: RunContext) -> NodeSide:
 
 async def _evaluate(
     run: RunContext, others: Others, prepared: PreparedAttempt, order: m.Evaluate
-) -> tuple[HeldAttempt, m.Ready]:
+) -> tuple[StoredEntry, m.Ready]:
     """The rounds with other nodes, and the work on the node's own records.
 
     Args: order: every node's signature of the attempt; nothing uses data before they are checked.

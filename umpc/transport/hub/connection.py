@@ -29,13 +29,14 @@ from umpc.errors import (
     UmpcError,
 )
 from umpc.proto.v1 import umpc_pb2 as pb
+from umpc.transport.addresses import HubAddress
 from umpc.transport.channels import LATE_SECONDS, connect
-from umpc.transport.hub.address import HubAddress
 from umpc.transport.hub.sealing import SESSION_BYTES
 from umpc.transport.identity import Identity
 from umpc.transport.patience import processor_share, time_limit
-from umpc.transport.services import Call, grpc, hub_stub, read
-from umpc.transport.status import CallEnd, error_of
+from umpc.transport.status import error_of
+from umpc.transport.stream_reader import CallEnd
+from umpc.transport.tls import Call, grpc, hub_stub, read
 
 log = logging.getLogger("umpc.hub")
 

@@ -4,8 +4,6 @@ A process has one connection to each hub: the one over which it listens, or one 
 as its calls do. A hub is found by the name in its certificate, so each site may reach it at an
 address of its own.
 
-*Dialling.* A channel to another process, directly or through a hub, as its address says.
-
 *Channel.* The generated stubs take a channel through a hub for one of gRPC. Each call has a session
 of its own; the first call takes the one that `connect` opened.
 
@@ -21,16 +19,13 @@ from typing import Any, cast
 from weakref import WeakKeyDictionary
 
 from umpc.errors import UmpcError
-from umpc.transport import channels
-from umpc.transport.channels import LATE_SECONDS
+from umpc.transport.addresses import parse_hub
 from umpc.transport.hub import numbering as n
-from umpc.transport.hub.address import is_behind_hub, parse_hub
 from umpc.transport.hub.link import HubLink
 from umpc.transport.hub.session import Session
 from umpc.transport.identity import Identity
-from umpc.transport.services import EOF, Channel
 from umpc.transport.status import LocalFailure
-from umpc.transport.tls import grpc
+from umpc.transport.tls import EOF, Channel, grpc
 
 CLOSE_SECONDS = 1.0
 """Seconds that a channel waits for its last records to be received."""
@@ -119,34 +114,6 @@ def _leave(link: HubLink) -> asyncio.Task[None]:
     _leaving.add(task)
     task.add_done_callback(_leaving.discard)
     return task
-
-
-# --- dialling -------------------------------------------------------------------------------------
-
-
-async def connect(
-    identity: Identity,
-    name: str,
-    role: str,
-    address: str,
-    timeout: float,
-    patience: float = LATE_SECONDS,
-) -> Channel:
-    """Return a channel to exactly this name and role. The caller closes it.
-
-    Args:
-        address: "host:port", or `hub:NAME@HOST:PORT` for a process behind a hub.
-        timeout: seconds that a peer which is not there yet has to come.
-        patience: seconds that a peer has which answers, and is late because a machine is busy.
-
-    Raises: CertificateError, PeerUnavailable, ConfigError.
-    """
-    if identity.dial is not None:
-        channel: Channel = await identity.dial(identity, name, role, address, timeout, patience)
-        return channel
-    if is_behind_hub(address):
-        return await connect_through(identity, name, role, address, timeout, patience)
-    return await channels.connect(identity, name, role, address, timeout, patience)
 
 
 # --- channel --------------------------------------------------------------------------------------
@@ -240,7 +207,7 @@ def same(value: Any) -> Any:
 
 
 class HubCall:
-    """The client's end of one call, with the methods of `services.Call`."""
+    """The client's end of one call, with the methods of `tls.Call`."""
 
     def __init__(
         self,

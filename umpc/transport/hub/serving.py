@@ -21,19 +21,18 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from umpc.errors import PeerUnavailable, RemoteProtocolError, UmpcError
 from umpc.proto.v1 import umpc_pb2 as pb
+from umpc.transport.addresses import HubAddress
 from umpc.transport.channels import MAX_STREAMS
 from umpc.transport.heartbeat import Calls
 from umpc.transport.hub import numbering as n
-from umpc.transport.hub.address import HubAddress
 from umpc.transport.hub.link import HubLink
 from umpc.transport.hub.routes import register, unregister
 from umpc.transport.hub.sealing import SESSION_BYTES, End, Parties, answer
 from umpc.transport.hub.session import Session
 from umpc.transport.identity import Identity, credentials_of
 from umpc.transport.role_guard import Allowed, RoleGuard
-from umpc.transport.services import EOF
 from umpc.transport.status import LocalFailure
-from umpc.transport.tls import grpc
+from umpc.transport.tls import EOF, grpc
 
 if TYPE_CHECKING:
     Handlers = grpc.GenericRpcHandler[Any, Any]
@@ -240,7 +239,7 @@ Metadata = Sequence[tuple[str, str]]
 
 
 class HubContext:
-    """The server's end of one call, with the methods of `services.Context`."""
+    """The server's end of one call, with the methods of `tls.Context`."""
 
     def __init__(self, session: Session):
         self._session = session
