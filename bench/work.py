@@ -24,8 +24,9 @@ from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.simulation import simulate
 from umpc.study.document import Study
 from umpc.study.messages import Frame, frame_of
-from umpc.transport.authority import Authority, load_identity
+from umpc.transport.authority import Authority
 from umpc.transport.channels import bind, connect, make_server
+from umpc.transport.identity import load_identity
 from umpc.transport.tls import grpc, rpc
 from umpc.ustat.hypergraph import expand
 

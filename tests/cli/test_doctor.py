@@ -19,7 +19,7 @@ from umpc.cli import doctor_site
 from umpc.node.audit.trail import AuditRow, AuditTrail
 from umpc.node.budget.ledger import Ledger
 from umpc.protocol_version import PROTOCOL
-from umpc.transport.authority import load_identity
+from umpc.transport.identity import load_identity
 
 
 @pytest.fixture

@@ -18,9 +18,9 @@ from typing import Any, NoReturn
 from umpc.errors import CertificateError, PeerUnavailable
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.transport.certificates import ROLES
+from umpc.transport.channels import Allowed, RoleGuard
 from umpc.transport.heartbeat import BEATEN, METHOD, Calls
 from umpc.transport.identity import Identity
-from umpc.transport.role_guard import Allowed, RoleGuard
 from umpc.transport.tls import EOF, grpc
 
 UNTOLD = {"progress"}

@@ -41,8 +41,9 @@ from umpc.enrolment.members import members_of, parse_members, to_toml
 from umpc.enrolment.texts import Invitation, Request
 from umpc.errors import CertificateError, PeerUnavailable
 from umpc.transport.addresses import split_address
-from umpc.transport.authority import Authority, load_identity
+from umpc.transport.authority import Authority
 from umpc.transport.certificates import clock, names_of, parse_certificate
+from umpc.transport.identity import load_identity
 
 
 class Consortium:

@@ -29,8 +29,9 @@ from umpc.monitoring.endpoint import first_fault, monitored
 from umpc.monitoring.metrics import Metrics
 from umpc.protocol_version import PROTOCOL
 from umpc.transport.addresses import split_address
-from umpc.transport.authority import Authority, load_identity
+from umpc.transport.authority import Authority
 from umpc.transport.channels import bind, connect, make_server
+from umpc.transport.identity import load_identity
 from umpc.transport.tls import grpc
 
 DASHBOARD = Path(umpc.__file__).parents[1] / "deploy/grafana/umpc.json"

@@ -66,7 +66,7 @@ class LinkInMemory:
         return self.mailbox.wanted(key)
 
     async def receive(self, key: Any) -> Message:
-        frame = await self.mailbox.get(key)
+        frame = await self.mailbox.wanted(key)
         return Message(frame.step, frame.payload, frame.count, frame.width, frame.round)
 
 

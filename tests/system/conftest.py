@@ -31,7 +31,7 @@ from umpc.study.document import Study
 from umpc.study.parts import FieldText
 from umpc.study.report import Report
 from umpc.study.settings import keys_of
-from umpc.transport.authority import Identity, load_identity
+from umpc.transport.identity import Identity, load_identity
 from umpc.ustat.statistics import LIBRARY
 
 Led = TypeVar("Led")

@@ -12,11 +12,13 @@ from umpc.crypto.signing import as_of_now, is_signature
 from umpc.errors import CertificateError, RemoteProtocolError
 from umpc.study.members import check_member, sign_member
 from umpc.study.sizes import Member
-from umpc.transport.authority import Authority, Identity, load_identity
+from umpc.transport.authority import Authority
 from umpc.transport.certificates import Revoked
 from umpc.transport.identity import (
+    Identity,
     IdentityFolder,
     credentials_of,
+    load_identity,
     verifier_of,
     verifier_of_members,
 )

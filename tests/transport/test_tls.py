@@ -16,7 +16,7 @@ from cryptography.x509.oid import NameOID
 from transport_echo import serving
 
 from umpc.errors import CertificateError
-from umpc.transport.authority import Identity
+from umpc.transport.identity import Identity
 from umpc.transport.tls import Peer, channel_credentials, grpc, peer_of
 
 V12, V13 = ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3

@@ -67,7 +67,7 @@ def hub_status(folder: Path, address: str) -> None:
     seconds at least. The hub does not know the steps of a study: see `umpc study watch`.
     """
     from umpc.transport.addresses import parse_hub
-    from umpc.transport.authority import load_identity
+    from umpc.transport.identity import load_identity
 
     reply = asyncio.run(_ask(load_identity(folder), parse_hub(address)))
     for line in status_lines(reply):

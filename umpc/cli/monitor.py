@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from umpc.node.budget.ledger import Ledger
     from umpc.node.config import NodeConfig
     from umpc.node.run.coordinator import RunWatch
-    from umpc.transport.authority import Identity
+    from umpc.transport.identity import Identity
 
 log = logging.getLogger("umpc.metrics")
 STATES = ("total", "spent", "reserved", "left")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from umpc.node.datasets import Dataset
     from umpc.node.run.coordinator import RunWatch
     from umpc.transport.addresses import HubAddress
-    from umpc.transport.authority import Identity
+    from umpc.transport.identity import Identity
 
 log = logging.getLogger("umpc.node")
 
@@ -64,7 +64,7 @@ def own_identity(config: NodeConfig) -> Identity:
 
     Raises: CertificateError.
     """
-    from umpc.transport.authority import load_identity
+    from umpc.transport.identity import load_identity
 
     identity = load_identity(config.identity, "node")
     if identity.name != config.name:

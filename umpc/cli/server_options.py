@@ -25,8 +25,8 @@ from umpc.logs import FORMATS, LEVELS, start_logging
 if TYPE_CHECKING:
     from umpc.monitoring.endpoint import Health
     from umpc.transport.addresses import HubAddress
-    from umpc.transport.authority import Identity
-    from umpc.transport.role_guard import Allowed
+    from umpc.transport.channels import Allowed
+    from umpc.transport.identity import Identity
     from umpc.transport.tls import grpc
 
     Server = grpc.aio.Server
@@ -181,7 +181,7 @@ def begin_helper(given: Serving, role: str) -> Identity:
 
     Raises: CertificateError, ConfigError.
     """
-    from umpc.transport.authority import load_identity
+    from umpc.transport.identity import load_identity
 
     tune_process()
     assert given.folder is not None
@@ -216,7 +216,7 @@ async def serve(services: Sequence[Service], given: Serving, monitor: Monitor) -
         end_at_signals(done)
     from umpc import failpoints
     from umpc.node import told_order
-    from umpc.transport.role_guard import begin_end
+    from umpc.transport.channels import begin_end
 
     collector = Collector()
     ended: list[UmpcError | None] = []

@@ -30,8 +30,7 @@ from umpc.protocols.registry import check_new_run, checked, protocol_of
 from umpc.study.document import Study
 from umpc.study.parts import Participant
 from umpc.study.report import Report
-from umpc.transport.authority import Identity
-from umpc.transport.identity import verifier_of
+from umpc.transport.identity import Identity, verifier_of
 from umpc.transport.stream import connect
 
 Outcome = TypeVar("Outcome")

@@ -10,8 +10,8 @@ from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study.document import Study
 from umpc.study.parts import Participant
-from umpc.transport.authority import Identity
 from umpc.transport.greeting import greet_or_fail
+from umpc.transport.identity import Identity
 from umpc.transport.status import error_of
 from umpc.transport.stream import CONNECT_SECONDS, connect
 from umpc.transport.tls import grpc, node_stub

@@ -46,7 +46,7 @@ from umpc.study.attempt import without
 from umpc.study.document import Study
 from umpc.study.messages import Frame
 from umpc.study.parts import Participant
-from umpc.transport.authority import Identity
+from umpc.transport.identity import Identity
 from umpc.transport.stream import RpcStream
 from umpc.transport.tls import node_stub
 

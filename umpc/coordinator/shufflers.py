@@ -11,7 +11,7 @@ from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study.document import Study
 from umpc.study.messages import Frame
 from umpc.study.parts import Participant
-from umpc.transport.authority import Identity
+from umpc.transport.identity import Identity
 from umpc.transport.status import error_of
 from umpc.transport.stream import RpcStream, as_received
 from umpc.transport.stream_reader import lost

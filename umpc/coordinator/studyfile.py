@@ -25,8 +25,8 @@ from umpc.coordinator.studyfile_entries import (
     StudyEntries,
     check_entries,
     datasets_of,
+    of_library,
     parts_of,
-    read_statistic,
     with_variance,
 )
 from umpc.errors import StudyError
@@ -120,8 +120,8 @@ class StudyFile:
         entries = self.entries
         names = [each.statistic for each in entries.statistics or ()]
         names += [entries.statistic] if entries.statistic else []
-        of_library = any(find_statistic(name).sampling == TWO_SAMPLE for name in names)
-        if not (field.public and of_library):
+        is_two_sample = any(find_statistic(name).sampling == TWO_SAMPLE for name in names)
+        if not (field.public and is_two_sample):
             return field
         return FieldText.of_categories(field.name, reversed(field.categories), public=True)
 
@@ -183,9 +183,10 @@ class StudyFile:
         if entries.statistics is None:
             statistics = [self._single()]
         else:
-            statistics = [read_statistic(each) for each in entries.statistics]
-            if entries.sampling:
-                statistics = [replace(each, sampling=entries.sampling) for each in statistics]
+            statistics = [
+                of_library(each.statistic, each.columns, each.parameters, entries.sampling)
+                for each in entries.statistics
+            ]
         strata = entries.strata or ""
         return parts_of(statistics, strata, _categories(strata, fields) if strata else ())
 
@@ -193,16 +194,8 @@ class StudyFile:
         """A statistic of the library, or one's own function, traced here and now."""
         entries = self.entries
         if entries.statistic is not None:
-            found = find_statistic(entries.statistic)
             columns = entries.columns or []
-            return NamedStatistic(
-                found.name,
-                tuple(columns),
-                found.expressions(columns, entries.parameters),
-                found.degree,
-                found.estimator,
-                entries.sampling or found.sampling,
-            )
+            return of_library(entries.statistic, columns, entries.parameters, entries.sampling)
         place = entries.kernel or ""
         traced = self.traced or load_kernel(place, self.path.parent)
         return NamedStatistic(

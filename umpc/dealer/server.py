@@ -59,10 +59,9 @@ from umpc.protocols.registry import attempt_of, decode_study, load_all, protocol
 from umpc.study.attempt import check_openings
 from umpc.study.members import check_agreed
 from umpc.study.messages import Frame
-from umpc.transport.authority import Identity
-from umpc.transport.identity import verifier_of
+from umpc.transport.channels import of_own_end
+from umpc.transport.identity import Identity, verifier_of
 from umpc.transport.patience import time_limit
-from umpc.transport.role_guard import of_own_end
 from umpc.transport.status import blame_of, refusal_of, status_of
 from umpc.transport.stream_reader import lost
 from umpc.transport.tls import AnyContext, peer_of, rpc

@@ -147,12 +147,12 @@ class Approvals:
                 f"it: {digits}",
             )
 
-    def is_accepted(self, study: Study, node: str, identity: bytes = b"") -> bool:
-        """Whether a person accepted the study, which may be unknown. Args: identity: as above.
+    def is_accepted(self, study: Study, node: str) -> bool:
+        """Whether a person accepted the study, which may be unknown.
 
         Raises: PolicyRefused with the reason of a rejection.
         """
-        known = (identity or study.whole.hash).hex()
+        known = study.whole.hash.hex()
         with self._transaction() as db:
             return _is_accepted(_select(db, "hash = ?", known), node)
 

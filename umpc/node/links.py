@@ -30,8 +30,8 @@ from umpc.protocols.registry import decode_study, protocol_of
 from umpc.study.document import Study
 from umpc.study.parts import Participant
 from umpc.transport.addresses import is_behind_hub
-from umpc.transport.authority import Identity
 from umpc.transport.greeting import greet_or_fail
+from umpc.transport.identity import Identity
 from umpc.transport.patience import time_limit
 from umpc.transport.status import refusal_of
 from umpc.transport.tls import Context, node_stub, read

@@ -47,7 +47,6 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -72,8 +71,6 @@ from umpc.transport.files import write_durably
 from umpc.ustat.condition import Condition
 from umpc.ustat.schema import FieldSchema
 from umpc.ustat.text import secret_order
-
-__all__ = ["Misfit", "Records", "TableSource", "load_records", "require_numbers"]
 
 
 @dataclass(frozen=True)
@@ -321,12 +318,7 @@ class ReadingProgress:
             except OSError as error:  # a study does not fail by what only informs
                 log.info("%s: %s", self._path, error.strerror)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._path is not None and self._has_told:
             with suppress(OSError):
                 self._path.unlink(missing_ok=True)

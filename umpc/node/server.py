@@ -47,9 +47,8 @@ from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.protocol_version import PROTOCOL
 from umpc.study import document
 from umpc.study import messages as m
-from umpc.transport.authority import Identity
-from umpc.transport.identity import credentials_of
-from umpc.transport.role_guard import of_own_end
+from umpc.transport.channels import of_own_end
+from umpc.transport.identity import Identity, credentials_of
 from umpc.transport.status import status_of
 from umpc.transport.stream_reader import lost
 from umpc.transport.tls import AnyContext, Context, grpc, peer_of, read, rpc

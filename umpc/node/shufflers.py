@@ -14,7 +14,7 @@ from umpc.study.document import Study
 from umpc.study.messages import Frame, StepBytes
 from umpc.study.parts import Participant
 from umpc.study.sizes import Member
-from umpc.transport.authority import Identity
+from umpc.transport.identity import Identity
 from umpc.transport.patience import together
 from umpc.transport.stream import RpcStream, as_received
 from umpc.transport.tls import shuffler_stub

@@ -58,7 +58,8 @@ def reference_table_of(
             columns[study.label] = is_second.astype(np.int64)
         return ReferenceTable.of(study, columns, attempt.counts, is_made_up=True)
     # It loads libraries that read files, which most plans do without.
-    from umpc.node.records import TableSource, load_records, require_numbers
+    from umpc.node.records import load_records, require_numbers
+    from umpc.node.table.source import TableSource
 
     fields = [field.schema() for field in study.fields]
     source = TableSource(file, delimiter)

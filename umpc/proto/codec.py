@@ -271,25 +271,24 @@ def check_records(records: int, first_class: int) -> None:
         )
 
 
+def _check_few(facts: Sequence[object], what: str = "") -> None:
+    """Check that there are no more facts than nodes may be. Raises: EncodingError."""
+    if len(facts) > MAX_MEMBERS:
+        raise EncodingError(f"a study has at most {MAX_MEMBERS} nodes, {len(facts)} {what}came")
+
+
 def decode_members(members: Sequence[pb.Member]) -> tuple[Member, ...]:
-    if len(members) > MAX_MEMBERS:
-        raise EncodingError(f"a study has at most {MAX_MEMBERS} nodes, {len(members)} came")
+    _check_few(members)
     return tuple(decode_member(member) for member in members)
 
 
 def decode_openings(openings: Sequence[bytes]) -> tuple[bytes, ...]:
-    if len(openings) > MAX_MEMBERS:
-        raise EncodingError(
-            f"a study has at most {MAX_MEMBERS} nodes, {len(openings)} openings came"
-        )
+    _check_few(openings, "openings ")
     return tuple(sized(opening, 32, "opening") for opening in openings)
 
 
 def decode_signatures(signatures: Sequence[bytes]) -> tuple[bytes, ...]:
-    if len(signatures) > MAX_MEMBERS:
-        raise EncodingError(
-            f"a study has at most {MAX_MEMBERS} nodes, {len(signatures)} signatures came"
-        )
+    _check_few(signatures, "signatures ")
     return tuple(sized(each, SIGNATURE_BYTES, "signature") for each in signatures)
 
 

@@ -11,7 +11,6 @@ Certificates hold the name and the role of a process.
 | `identity.py` | the identity of one process, renewed from its folder without a restart |
 | `tls.py` | TLS 1.3 only: credentials, the peer that calls; the generated stubs, with types |
 | `channels.py` | channels and servers with limits, and the way to a peer |
-| `role_guard.py` | the roles that may call each method |
 | `addresses.py` | an address: its form, the proxy before it, whether it is free, what it shows |
 | `diagnose.py` | a look at a peer: why it cannot be reached, in one sentence |
 | `heartbeat.py` | the heartbeat of a connection: each end notices when the other one stops |

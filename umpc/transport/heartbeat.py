@@ -303,12 +303,6 @@ Address = tuple[str, int]
 """The other end of a connection: a numeric host in its shortest form, and a port."""
 
 
-def received_bytes(peers: Iterable[Address]) -> int:
-    """Return the bytes received over all connections with one of these other ends."""
-    found = _received()
-    return sum(found[peer] for peer in set(peers))
-
-
 def _received() -> Counter[Address]:
     """The bytes received from each other end."""
     found: Counter[Address] = Counter()
@@ -331,7 +325,7 @@ class SharedLook:
         self._found: Counter[Address] = Counter()
 
     def received_bytes(self, peers: Iterable[Address]) -> int:
-        """Return what `received_bytes` does, as of at most SURVEY_SECONDS ago."""
+        """Return the bytes received from all of these other ends, at most SURVEY_SECONDS ago."""
         with self._lock:
             if time.monotonic() - self._looked >= SURVEY_SECONDS:
                 self._found = _received()

@@ -15,8 +15,6 @@ one of these:
 A time limit that passes raises StepTimeout and leaves the stream as it is. It counts the time in
 which this process could run (`patience.py`).
 
-*Stream writer.* The writes to one stream, one after the other.
-
 *Stream ends.* The two ends of a stream's call: the heartbeat of the side that calls, and the
 server's end.
 """
@@ -54,6 +52,8 @@ Answer = TypeVar("Answer")
 log = logging.getLogger("umpc.transport")
 CONNECT_SECONDS = 5
 """Seconds that a peer may take until its channel is ready, or until it answers a short call."""
+BROKEN = (grpc.aio.AioRpcError, grpc.aio.BaseError, asyncio.InvalidStateError)
+"""The exceptions that gRPC raises at a write or a half-close on a broken stream."""
 BELIEVED = ("dealer", "shuffler")
 """The roles whose word counts on which process is at fault."""
 
@@ -128,7 +128,8 @@ class RpcStream(Generic[Request, Reply]):
         self._believed = False
         self._channel: Channel | None = None
         self._reader: StreamReader[Reply] | None = None
-        self._writer: StreamWriter[Request] | None = None
+        self._call: Call[Request, Any] | None = None
+        self._writing = asyncio.Lock()
         self._heart: StreamHeart | None = None
         self._end: CallEnd | None = None
         self._says_no_more = False
@@ -171,7 +172,7 @@ class RpcStream(Generic[Request, Reply]):
         if self._channel is not None and beats:
             self._heart = StreamHeart(self.channel, self._address, self._given_up)
         self._reader = StreamReader(source, self._decode, self._ahead, self._reason, self._lost)
-        self._writer = StreamWriter(call, self._reader, self._heart)
+        self._call = call
 
     def _end_of(self, call: Call[Request, Any]) -> Any:
         """Return what is read of a call: gRPC's own end keeps the peer's reason, too."""
@@ -192,7 +193,7 @@ class RpcStream(Generic[Request, Reply]):
     @property
     def is_open(self) -> bool:
         """A call was begun and has not ended."""
-        return self._writer is not None and not self._writer.call.done()
+        return self._call is not None and not self._call.done()
 
     # ---- read ------------------------------------------------------------------------------
 
@@ -222,9 +223,7 @@ class RpcStream(Generic[Request, Reply]):
 
     @property
     def _begun(self) -> StreamReader[Reply]:
-        if self._reader is None:
-            raise LocalProtocolError(f"the stream to {self.peer} was used before it began")
-        return self._reader
+        return self._known(self._reader)
 
     @contextlib.asynccontextmanager
     async def deadline(self, step: str, seconds: float) -> AsyncIterator[None]:
@@ -284,7 +283,7 @@ class RpcStream(Generic[Request, Reply]):
 
     async def _given_up(self, reason: str) -> None:
         """End the stream, because its peer has stopped."""
-        reader, call = self._begun, self._opened.call
+        reader, call = self._begun, self._opened
         if not call.done():
             # The stream may have ended for a reason of its own, which is on its way.
             await reader.ended_within(REASON_SECONDS)
@@ -297,15 +296,15 @@ class RpcStream(Generic[Request, Reply]):
 
     async def write(self, request: Request) -> None:
         """Write one message. A stream that is broken raises nothing here: `next` has the reason."""
-        writer = self._opened
+        call = self._opened
         with contextlib.suppress(*BROKEN):
-            await writer.write(request)
+            await self._write(call, request)
 
     async def send(self, request: Request, step: str) -> None:
         """Write one message. Raises: PeerLost or the peer's own failure if the stream is broken."""
-        writer = self._opened
+        call = self._opened
         try:
-            await writer.write(request)
+            await self._write(call, request)
         except grpc.aio.AioRpcError as error:
             ended = await self._end.reason(error) if self._end is not None else error
             if ended is None:
@@ -318,10 +317,31 @@ class RpcStream(Generic[Request, Reply]):
             raise reader.failure or lost(self.peer, step, repr(error)) from error
 
     @property
-    def _opened(self) -> StreamWriter[Request]:
-        if self._writer is None:
+    def _opened(self) -> Call[Request, Any]:
+        return self._known(self._call)
+
+    def _known(self, part: Answer | None) -> Answer:
+        """Return a part of a stream that has begun. Raises: LocalProtocolError before it has."""
+        if part is None:
             raise LocalProtocolError(f"the stream to {self.peer} was used before it began")
-        return self._writer
+        return part
+
+    async def _write(self, call: Call[Request, Any], request: Request) -> None:
+        """Write, one message after the other.
+
+        Raises: as gRPC, and InvalidStateError where the stream was given up meanwhile. gRPC then
+            raises CancelledError, although nobody cancelled the task that writes.
+        """
+        if self._heart is not None:
+            await self._heart.begun()
+        try:
+            async with self._writing:
+                await call.write(request)
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if self._begun.failure is None or task is None or task.cancelling():
+                raise
+            raise asyncio.InvalidStateError("the call was cancelled") from None
 
     # ---- violation -------------------------------------------------------------------------
 
@@ -340,14 +360,14 @@ class RpcStream(Generic[Request, Reply]):
         if not self._says_no_more and not self._reader.has_ended.is_set():
             self._says_no_more = True
             with contextlib.suppress(*BROKEN):
-                await self._opened.call.done_writing()
+                await self._opened.done_writing()
         await self._reader.ended_within(seconds)
 
     def cancel(self) -> None:
         """End the stream now. Its connection ends in the background, and waiting `next` end."""
         if self._closing is None:
-            if self._writer is not None:
-                self._writer.call.cancel()
+            if self._call is not None:
+                self._call.cancel()
             self._closing = asyncio.get_running_loop().create_future()
             if self._reader is None and self._heart is None and self._channel is None:
                 self._closing.set_result(None)
@@ -367,46 +387,6 @@ class RpcStream(Generic[Request, Reply]):
             await self._reader.stop()
         if self._channel is not None:
             await self._channel.close(None)
-
-
-# --- stream writer --------------------------------------------------------------------------------
-
-BROKEN = (grpc.aio.AioRpcError, grpc.aio.BaseError, asyncio.InvalidStateError)
-"""The exceptions that gRPC raises at a write or a half-close on a broken stream."""
-
-
-class StreamWriter(Generic[Request]):
-    """Writes to a call.
-
-    Args: reader: of the same call. heart: of the side that calls, if it beats.
-    """
-
-    def __init__(
-        self,
-        call: Call[Request, Any],
-        reader: StreamReader[Any],
-        heart: StreamHeart | None,
-    ):
-        self.call = call
-        self._reader = reader
-        self._heart = heart
-        self._writing = asyncio.Lock()
-
-    async def write(self, request: Request) -> None:
-        """Write. Raises: as gRPC, and InvalidStateError where the stream was given up meanwhile.
-
-        gRPC then raises CancelledError, although nobody cancelled the task that writes.
-        """
-        if self._heart is not None:
-            await self._heart.begun()
-        try:
-            async with self._writing:
-                await self.call.write(request)
-        except asyncio.CancelledError:
-            task = asyncio.current_task()
-            if self._reader.failure is None or task is None or task.cancelling():
-                raise
-            raise asyncio.InvalidStateError("the call was cancelled") from None
 
 
 # --- stream ends ----------------------------------------------------------------------------------

@@ -33,11 +33,9 @@ from umpc.protocols.registry import attempt_of, decode_study, load_all
 from umpc.study.attempt import Attempt, check_openings
 from umpc.study.document import Study
 from umpc.study.members import check_agreed
-from umpc.transport.authority import Identity
-from umpc.transport.channels import LATE_SECONDS
-from umpc.transport.identity import verifier_of_members
+from umpc.transport.channels import LATE_SECONDS, of_own_end
+from umpc.transport.identity import Identity, verifier_of_members
 from umpc.transport.patience import time_limit
-from umpc.transport.role_guard import of_own_end
 from umpc.transport.status import blame_of, error_of, refusal_of, status_of
 from umpc.transport.stream import CONNECT_SECONDS, connect
 from umpc.transport.stream_reader import lost

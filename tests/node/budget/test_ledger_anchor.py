@@ -15,8 +15,8 @@ import pytest
 from tests.support.ledgers import A, B, charged, copies, kinds, opened, pay, refused
 from umpc.errors import LedgerError
 from umpc.node.budget.budget_account import FIRST_HASH
-from umpc.node.budget.ledger import StoredRelease
 from umpc.node.budget.ledger_place import START, Mark, disagreement, read_anchor
+from umpc.node.budget.ledger_store import StoredRelease
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from umpc.mpc.transfers.chained_set_up import chained_shapes
 from umpc.mpc.transfers.message_shapes import TREES
 from umpc.node.run.chunks import evaluate_chunks
 from umpc.node.run.prepare import channel_name, ended_links, make_channels, standing_of
-from umpc.node.run.rounds import Rounds
+from umpc.node.run.rounds import Rounds, exchange_fields
 from umpc.node.standing import Standing
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study.messages import frame_of
@@ -76,7 +76,7 @@ async def one_node(rounds: Rounds, has_edges: bool) -> None:
     await rounds.toss()
     if has_edges:
         rounds.begin_step("evaluate")
-        await rounds.exchange_fields(peer)
+        await exchange_fields(rounds, [peer])
         chunks = list(rounds.session.attempt.chunks_of(rounds.session.index))
         await evaluate_chunks(rounds, [each for each in chunks if not each.noise])
 

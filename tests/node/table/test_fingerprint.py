@@ -13,9 +13,10 @@ from umpc.cli.budget import same_data
 from umpc.errors import EncodingError
 from umpc.node.budget.ledger_place import Place
 from umpc.node.budget.ledgerfile import read_beside
-from umpc.node.records import TableSource, load_records
+from umpc.node.records import load_records
 from umpc.node.table.batch import Values
 from umpc.node.table.fingerprint import WORDS, Cohort, CohortHash, Fingerprint, count_range
+from umpc.node.table.source import TableSource
 from umpc.ustat.condition import parse_condition
 from umpc.ustat.schema import FieldSchema, Schema
 

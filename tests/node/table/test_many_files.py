@@ -1,4 +1,4 @@
-"""A table of many files: umpc/node/table/source.py, plain_text.py, columns.py, file_state.py."""
+"""A table of many files: umpc/node/table/source.py, columns.py."""
 
 from __future__ import annotations
 

@@ -69,7 +69,6 @@ from umpc.node.budget.budget_account import (
 from umpc.node.budget.ledger_store import (
     QUESTION_BYTES,
     LedgerQueries,
-    StoredAnswer,
     StoredRelease,
 )
 from umpc.node.budget.store import (
@@ -84,8 +83,6 @@ from umpc.node.budget.store import (
 )
 from umpc.node.table.fingerprint import Cohort
 from umpc.study.course import Course
-
-__all__ = ["NOTHING", "Ledger", "StoredAnswer", "StoredRelease"]
 
 NOTHING = BudgetCost(Fraction(0), Fraction(0))
 """The cost of a step of a course that is paid."""

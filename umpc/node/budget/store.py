@@ -59,7 +59,7 @@ from umpc.node.table.fingerprint import Fingerprint
 
 log = logging.getLogger("umpc.node")
 
-HELD, PREPARED, EVENTS, COHORT, FIELDS = KINDS = ("held", "prepared", "events", "cohort", "fields")
+HELD, PREPARED, EVENTS, COHORT, FIELDS = ("held", "prepared", "events", "cohort", "fields")
 FOR_EVER = (EVENTS, COHORT, FIELDS)
 """The kinds that a copy of the ledger has."""
 NO_END = 0

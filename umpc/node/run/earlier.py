@@ -33,7 +33,7 @@ from umpc.errors import (
 )
 from umpc.failpoints import failpoint
 from umpc.node.audit.trail import about
-from umpc.node.budget.ledger import StoredRelease
+from umpc.node.budget.ledger_store import StoredRelease
 from umpc.node.budget.store import StoredEntry
 from umpc.node.run.context import NO_COST, RunContext, is_small
 from umpc.node.run.coordinator import PATIENCE_SECONDS

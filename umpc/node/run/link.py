@@ -43,7 +43,7 @@ FINISH_SECONDS = 1.0
 
 
 class Mailbox:
-    """Frames from one peer. `get` waits for a frame; `fail` ends all waiting, now and later.
+    """Frames from one peer. `wanted` waits for a frame; `fail` ends all waiting, now and later.
 
     It takes a repeated frame if it equals the first copy, and blames the peer for a different one.
     After a violation no frame is handed out, also none that came before. After a loss the frames
@@ -83,12 +83,11 @@ class Mailbox:
         else:
             raise self._violation(frame, f"came while {self._bytes} bytes wait")
 
-    async def get(self, key: Key) -> Frame:
-        """Return the frame of that place. Raises: the error that `fail` was given."""
-        return await self.wanted(key)
-
     def wanted(self, key: Key) -> asyncio.Future[Frame]:
-        """The frame of that place, as soon as it is there. Raises: as `get`, at once or later."""
+        """The frame of that place, as soon as it is there.
+
+        Raises: the error that `fail` was given, at once or later.
+        """
         wanted: asyncio.Future[Frame] = asyncio.get_running_loop().create_future()
         frame = self._taken(key)
         if frame is None:

@@ -25,7 +25,7 @@ from umpc.protocols.base.node import AsksEarly, MeshSide, NodeSide
 from umpc.study.document import Study
 from umpc.study.messages import Frame
 from umpc.study.parts import Participant
-from umpc.transport.authority import Identity
+from umpc.transport.identity import Identity
 from umpc.transport.stream import RpcStream
 from umpc.transport.tls import dealer_stub
 

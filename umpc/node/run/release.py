@@ -31,7 +31,8 @@ from umpc.errors import (
 )
 from umpc.failpoints import failpoint
 from umpc.node.audit.trail import about
-from umpc.node.budget.ledger import Ledger, StoredAnswer, StoredRelease
+from umpc.node.budget.ledger import Ledger
+from umpc.node.budget.ledger_store import StoredAnswer, StoredRelease
 from umpc.node.budget.store import KEPT, StoredEntry
 from umpc.node.run.context import NO_COST, RunContext, Site
 from umpc.node.run.prepare import Others

@@ -157,10 +157,6 @@ class Rounds:
         """This node and a peer, in the study's order."""
         return min(self.session.index, peer), max(self.session.index, peer)
 
-    async def exchange_fields(self, *peers: int) -> None:
-        """Do round 1 with these peers, with all at once."""
-        await exchange_fields(self, peers)
-
     async def make_ahead(self, chunks: Sequence[Chunk], spool: Spool) -> None:
         """Do the rounds of these chunks that need no data; their results wait on the disk.
 

@@ -42,6 +42,7 @@ from umpc.node.run.release import (
     hold,
     release,
 )
+from umpc.node.run.rounds import exchange_fields
 from umpc.node.standing import PreparedAttempt
 from umpc.node.table.given_up import read_apart, waited_for
 from umpc.protocols.base.aggregation import NodeAggregation
@@ -254,7 +255,7 @@ async def _evaluate(
             rounds = others.rounds(mesh)
             rounds.begin_step("evaluate")
             # round 1: masked records to each node that shares an edge; then the chunks of edges
-            await rounds.exchange_fields(*mesh.peers)
+            await exchange_fields(rounds, mesh.peers)
             failpoint("after-fields")
             await evaluate_chunks(rounds, prepared.chunks)
         steps = side.own_steps()

@@ -9,7 +9,6 @@
 | `duckdb_file.py` | a query's columns, read from a DuckDB database |
 | `given_up.py` | readings that nobody waits for any more, which end |
 | `conversions.py` | the one table of conversions: a value as a number, a text, or missing |
-| `plain_text.py` | a CSV file's text: encoding, compression, and line ends |
 | `columns.py` | the columns of a file or of a query, as expressions in SQL |
 | `batch.py` | the study's fields of some rows, as every reader returns them |
 | `reading.py` | the query that reads the study's fields with DuckDB |

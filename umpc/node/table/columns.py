@@ -26,8 +26,14 @@ from umpc.node.table.conversions import (
     trimmed_sql,
     typed_column,
 )
-from umpc.node.table.plain_text import TextPipe, csv_header, place_of
-from umpc.node.table.source import TableSite, TableSource, check_file
+from umpc.node.table.source import (
+    TableSite,
+    TableSource,
+    TextPipe,
+    check_file,
+    csv_header,
+    place_of,
+)
 from umpc.node.table.sql_source import DUCKDB
 
 PLACE = re.compile(r"Error on Line: \d+|Expected Number of Columns: \d+ Found: \d+")

@@ -64,11 +64,6 @@ class HubLink:
         return self.connection.is_up
 
     @property
-    def listens(self) -> bool:
-        """Others may open sessions with this process."""
-        return self._listener is not None
-
-    @property
     def grace(self) -> float:
         """Seconds that a lost connection may take to come back."""
         return self.connection.grace

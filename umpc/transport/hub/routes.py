@@ -15,6 +15,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import suppress
+from functools import partialmethod
 from typing import Any, cast
 from weakref import WeakKeyDictionary
 
@@ -156,38 +157,29 @@ class HubChannel:
 
     # ---- the calls of a stub -----------------------------------------------------------------
 
-    def unary_unary(
-        self,
-        method: str,
-        request_serializer: Encode | None = None,
-        response_deserializer: Decode | None = None,
-        _registered_method: bool = False,
-    ) -> Callable[..., HubCall]:
-        """Return the call of a method with one request: await its reply, or read its replies."""
-        return self._method(method, request_serializer, response_deserializer, has_request=True)
-
-    unary_stream = unary_unary
-
-    def stream_stream(
-        self,
-        method: str,
-        request_serializer: Encode | None = None,
-        response_deserializer: Decode | None = None,
-        _registered_method: bool = False,
-    ) -> Callable[..., HubCall]:
-        """Return the call of a method with many requests and replies: write and read it."""
-        return self._method(method, request_serializer, response_deserializer, has_request=False)
-
     def _method(
-        self, method: str, encode: Encode | None, decode: Decode | None, *, has_request: bool
+        self,
+        has_request: bool,
+        method: str,
+        request_serializer: Encode | None = None,
+        response_deserializer: Decode | None = None,
+        _registered_method: bool = False,
     ) -> Callable[..., HubCall]:
+        """Return the call of a method with one request, or with requests that are written."""
+        encode, decode = request_serializer or same, response_deserializer or same
+
         def begin(request: Any = None, *, timeout: float | None = None) -> HubCall:
-            call = HubCall(self, method, encode or same, decode or same, timeout)
+            call = HubCall(self, method, encode, decode, timeout)
             self._calls.add(call)
-            call.begin([(encode or same)(request)] if has_request else None)
+            call.begin([encode(request)] if has_request else None)
             return call
 
         return begin
+
+    unary_unary = unary_stream = partialmethod(_method, True)
+    """One request: await its reply, or read its replies."""
+    stream_stream = partialmethod(_method, False)
+    """Many requests and replies: write and read them."""
 
     def ended(self, call: HubCall) -> None:
         """Forget a call that has left."""

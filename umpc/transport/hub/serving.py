@@ -22,15 +22,14 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from umpc.errors import PeerUnavailable, RemoteProtocolError, UmpcError
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.transport.addresses import HubAddress
-from umpc.transport.channels import MAX_STREAMS
+from umpc.transport.channels import MAX_STREAMS, Allowed, RoleGuard
 from umpc.transport.heartbeat import Calls
 from umpc.transport.hub import numbering as n
 from umpc.transport.hub.link import HubLink
-from umpc.transport.hub.routes import register, unregister
+from umpc.transport.hub.routes import register, same, unregister
 from umpc.transport.hub.sealing import SESSION_BYTES, End, Parties, answer
 from umpc.transport.hub.session import Session
 from umpc.transport.identity import Identity, credentials_of
-from umpc.transport.role_guard import Allowed, RoleGuard
 from umpc.transport.status import LocalFailure
 from umpc.transport.tls import EOF, grpc
 
@@ -244,8 +243,8 @@ class HubContext:
     def __init__(self, session: Session):
         self._session = session
         self._has_ended = self._has_left = False
-        self.decode: Callable[[bytes], Any] = _same
-        self.encode: Callable[[Any], bytes] = _same
+        self.decode: Callable[[bytes], Any] = same
+        self.encode: Callable[[Any], bytes] = same
 
     async def read(self) -> Any:
         """Return the next request, or EOF after the last one. Raises: AioRpcError."""
@@ -310,7 +309,3 @@ class HubContext:
         """Return the caller's certificate where gRPC has it."""
         pem = DER_cert_to_PEM_cert(self._session.certificate)
         return {"x509_pem_cert": [pem.encode()]}
-
-
-def _same(value: Any) -> Any:
-    return value
