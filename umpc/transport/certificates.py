@@ -70,9 +70,8 @@ def verify_certificate(
     Raises: CertificateError.
     """
     name, role, cert = _issued(der, ca_pem)
-    if not _lives(ca_pem, der, now):
-        check_validity(_authority(ca_pem), "the authority's ca.pem", now, NEW_AUTHORITY)
-        check_validity(cert, f"the certificate of {role} {name!r}", now)
+    check_validity(_authority(ca_pem), "the authority's ca.pem", now, NEW_AUTHORITY)
+    check_validity(cert, f"the certificate of {role} {name!r}", now)
     if revoked is not None:
         revoked.check(cert.serial_number, name, role)
     return name, role
@@ -103,28 +102,6 @@ def _issued(der: bytes, ca_pem: bytes) -> tuple[str, str, x509.Certificate]:
         if basic.ca:
             raise ValueError("a site's certificate must not sign others")
     return name, role, cert
-
-
-def _lives(ca_pem: bytes, der: bytes, now: datetime) -> bool:
-    """Whether a certificate of the authority counts at a time: nodes ask so about all others."""
-    life = _common_life(ca_pem, der)
-    return life is not None and life[0] <= now <= life[1]
-
-
-@lru_cache(maxsize=1 << 13)
-def _common_life(ca_pem: bytes, der: bytes) -> tuple[datetime, datetime] | None:
-    """The time in which an authority and its certificate both count; None: malformed dates."""
-    since, until = _life_of_authority(ca_pem)
-    cert = named_certificate(der)[0]
-    with contextlib.suppress(*MALFORMED):
-        return max(since, cert.not_valid_before_utc), min(until, cert.not_valid_after_utc)
-    return None
-
-
-@lru_cache(maxsize=16)
-def _life_of_authority(ca_pem: bytes) -> tuple[datetime, datetime]:
-    ca = _authority(ca_pem)
-    return ca.not_valid_before_utc, ca.not_valid_after_utc
 
 
 @lru_cache(maxsize=1 << 13)

@@ -77,16 +77,21 @@ def write_durably(
     draft.unlink(missing_ok=True)
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
     try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
+        _fill(descriptor, content)
         on_the_way()
         os.replace(draft, path)
     except OSError:
         draft.unlink(missing_ok=True)
         raise
     fsync_folder(path.parent)
+
+
+def _fill(descriptor: int, content: bytes) -> None:
+    """Write an open file, on disk when this returns, and close it. Raises: OSError."""
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def digest_of(path: Path) -> str:
@@ -125,10 +130,7 @@ def write_secret(path: Path, content: bytes) -> None:
     except OSError as error:
         raise unwritten(path, error) from None
     try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
+        _fill(descriptor, content)
     except OSError as error:
         path.unlink(missing_ok=True)
         raise unwritten(path, error) from None

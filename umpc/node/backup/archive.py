@@ -31,9 +31,16 @@ from umpc.errors import LedgerError
 from umpc.node.approvals import approvals_beside
 from umpc.node.audit.reading import verify
 from umpc.node.audit.trail import key_of, trail_beside
-from umpc.node.backup.copies import copy_database, copy_lines
 from umpc.node.budget import ledgerfile
-from umpc.node.budget.ledger_place import Place, connect, disagreement, system_refuses, utc_text
+from umpc.node.budget.ledger_place import (
+    Place,
+    connect,
+    copy_database,
+    copy_lines,
+    disagreement,
+    system_refuses,
+    utc_text,
+)
 from umpc.node.budget.store import forget_passing
 from umpc.node.config import NodeConfig
 from umpc.protocol_version import PROTOCOL

@@ -35,7 +35,6 @@ from umpc.node.audit.reading import damaged, rows, verify
 from umpc.node.audit.trail import AuditMark, AuditRow, AuditTrail, key_of, trail_beside
 from umpc.node.backup import archive
 from umpc.node.backup.archive import Manifest
-from umpc.node.backup.copies import copy_lines, put_durably
 from umpc.node.budget import ledgerfile as file
 from umpc.node.budget.budget_account import (
     RESTORE,
@@ -49,7 +48,9 @@ from umpc.node.budget.ledger_place import (
     Mark,
     Place,
     connect,
+    copy_lines,
     locked,
+    put_durably,
     read_anchor,
     read_key,
     system_refuses,

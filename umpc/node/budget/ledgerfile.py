@@ -39,6 +39,7 @@ from umpc.node.budget.ledger_place import (
     Place,
     connect,
     disagreement,
+    new_draft,
     new_key,
     read_anchor,
     read_key,
@@ -279,9 +280,7 @@ def _refuse_if_lost(place: Place, mark: Mark | None, key: bytes | None) -> None:
 def _write_genesis(place: Place, key: bytes, at: str, dataset: str) -> None:
     """Write the file with its first row, and move it to its place whole."""
     draft = Path(f"{place.ledger}.new")
-    for leftover in (draft, Path(f"{draft}-journal")):
-        leftover.unlink(missing_ok=True)
-    os.close(os.open(draft, os.O_CREAT | os.O_EXCL, 0o600))
+    new_draft(draft)
     with closing(connect(draft)) as db:
         row = sealed(key, FIRST_HASH, (1, at, "genesis", VERSION, "", "", b"", b"", dataset))
         db.execute("BEGIN IMMEDIATE")
