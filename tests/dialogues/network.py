@@ -198,7 +198,7 @@ class Network:
         timeout: float,
         patience: float = 60,
     ) -> Channel:
-        """Connect as `umpc.transport.hub.routes.connect` does."""
+        """Connect as `umpc.transport.stream.connect` does."""
         server = self._servers.get(address)
         if server is None:
             await asyncio.sleep(timeout)

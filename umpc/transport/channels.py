@@ -27,6 +27,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from umpc.errors import (
@@ -125,7 +126,7 @@ async def connect(
     Raises: CertificateError, PeerUnavailable, ConfigError as `diagnose.explain` finds them.
     """
     split_address(address)
-    attempt = _Attempt(identity, name, role, address, min(DIAGNOSIS_SECONDS, timeout))
+    attempt = _Attempt(identity.latest(), name, role, address, min(DIAGNOSIS_SECONDS, timeout))
     trying = asyncio.create_task(attempt.until_ready())
     channel: grpc.aio.Channel | None = None
     try:
@@ -159,22 +160,22 @@ async def _give_up(trying: asyncio.Task[grpc.aio.Channel]) -> None:
         await trying.result().close(None)
 
 
+@dataclass
 class _Attempt:
     """The way to a channel: look at the server's certificate, trust it alone, and connect."""
 
-    def __init__(self, identity: Identity, name: str, role: str, address: str, seconds: float):
-        self._identity = identity.latest()
-        self._name = name
-        self._role = role
-        self._address = address
-        self._seconds = seconds
+    identity: Identity
+    name: str
+    role: str
+    address: str
+    seconds: float
 
     async def until_ready(self) -> grpc.aio.Channel:
         """Try until a channel is ready. Raises: CertificateError, if trying again is of no use."""
         pause = FIRST_PAUSE
         while True:
-            self._identity = self._identity.latest()
-            shown = await shown_certificate(self._address, self._seconds, self._role)
+            self.identity = self.identity.latest()
+            shown = await shown_certificate(self.address, self.seconds, self.role)
             channel = None if shown is None else await self._connect(await self._verified(shown))
             if channel is not None:
                 return channel
@@ -194,22 +195,22 @@ class _Attempt:
 
     def _check(self, der: bytes) -> bytes:
         """Return the certificate in PEM. Raises: CertificateError unless it is our peer's."""
-        us = self._identity
+        us = self.identity
         name, role = verify_certificate(der, us.ca_pem, now=clock(), revoked=us.revoked)
-        if role != self._role or self._name not in (name, "any"):
+        if role != self.role or self.name not in (name, "any"):
             raise CertificateError(
-                f"at {self._address} is {role} {name!r}, expected {self._role} {self._name!r}: "
+                f"at {self.address} is {role} {name!r}, expected {self.role} {self.name!r}: "
                 "check the address, or the name in the study"
             )
         return ssl.DER_cert_to_PEM_cert(der).encode()
 
     async def _connect(self, server_pem: bytes) -> grpc.aio.Channel | None:
         """Return a ready channel to the server with this certificate, or None if there is none."""
-        host, port = split_address(self._address)
+        host, port = split_address(self.address)
         target = f"dns:///{f'[{host}]' if ':' in host else host}:{port}"
-        override = ("grpc.ssl_target_name_override", host_name(self._name, self._role))
-        credentials = channel_credentials(self._identity, server_pem)
-        options = (*CHANNEL, override, *_proxied(self._role, host, port))
+        override = ("grpc.ssl_target_name_override", host_name(self.name, self.role))
+        credentials = channel_credentials(self.identity, server_pem)
+        options = (*CHANNEL, override, *_proxied(self.role, host, port))
         channel = grpc.aio.secure_channel(target, credentials, options=options)
         try:
             if await _is_ready(channel):
@@ -225,11 +226,10 @@ class _Attempt:
 
         A peer that did not answer while this process could not run may work: also None.
         """
-        parts = (self._identity, self._name, self._role, self._address, self._seconds)
         lag = own_lag()
         begun = lag.begin()
         try:
-            fault = await asyncio.to_thread(find_fault, *parts)
+            fault = await asyncio.to_thread(find_fault, *vars(self).values())
             was_late = lag.since(begun) > STARVED_SECONDS
         finally:
             lag.end()
@@ -237,8 +237,7 @@ class _Attempt:
 
     async def reason(self) -> UmpcError:
         """Return what is wrong with the connection, or that it works now."""
-        parts = (self._identity, self._name, self._role, self._address, self._seconds)
-        return await asyncio.to_thread(explain, *parts)
+        return await asyncio.to_thread(explain, *vars(self).values())
 
 
 def _proxied(role: str, host: str, port: int) -> tuple[tuple[str, int | str], ...]:

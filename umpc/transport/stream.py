@@ -205,11 +205,8 @@ class RpcStream(Generic[Request, Reply]):
         """
         if seconds is not None:
             async with self.deadline(step, seconds):
-                return await self._take()
+                return await self._begun.next()
         self.step = step
-        return await self._take()
-
-    async def _take(self) -> Reply:
         return await self._begun.next()
 
     def feed(self, sink: Callable[[Reply], None], takes: Callable[[], bool]) -> StreamReader[Reply]:

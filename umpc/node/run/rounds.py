@@ -72,7 +72,8 @@ class Rounds:
         self.in_thread = in_thread
         self.tell = tell
         self.workers = workers
-        self._step = "prepare"
+        self.step = "prepare"
+        """The study's step, which failures name: noise is drawn in `prepare`."""
         self._set_ups: dict[int, SetUp] = {}
         self._tree_hash = session.attempt.tree_hash()
 
@@ -82,14 +83,9 @@ class Rounds:
         is_masked = isinstance(self.session.attempt.program, MaskedProgram)
         return self.briefly if is_masked else self.in_thread
 
-    @property
-    def step(self) -> str:
-        """The study's step, which failures name: noise is drawn in `prepare`."""
-        return self._step
-
     def begin_step(self, step: str) -> None:
         """Go on to another step of the study, on all links."""
-        self._step = step
+        self.step = step
         for link in self.links.values():
             link.step = step
 

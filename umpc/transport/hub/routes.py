@@ -15,6 +15,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partialmethod
 from typing import Any, cast
 from weakref import WeakKeyDictionary
@@ -198,25 +199,18 @@ def same(value: Any) -> Any:
     return value
 
 
+@dataclass(eq=False)
 class HubCall:
     """The client's end of one call, with the methods of `tls.Call`."""
 
-    def __init__(
-        self,
-        channel: HubChannel,
-        method: str,
-        encode: Encode,
-        decode: Decode,
-        timeout: float | None,
-    ):
-        self._channel = channel
-        self._method = method
-        self._encode = encode
-        self._decode = decode
-        self._timeout = timeout
-        self._session: Session | None = None
-        self._is_done = False
-        self._begun: asyncio.Task[Session] | None = None
+    channel: HubChannel
+    method: str
+    encode: Encode
+    decode: Decode
+    timeout: float | None
+    _session: Session | None = None
+    _is_done: bool = False
+    _begun: asyncio.Task[Session] | None = None
 
     def begin(self, requests: list[bytes] | None) -> None:
         """Begin the call. Args: requests: all there are, or None if `write` brings them."""
@@ -224,9 +218,9 @@ class HubCall:
         self._begun.add_done_callback(self._note)
 
     async def _begin(self, requests: list[bytes] | None) -> Session:
-        session = await self._channel.session()
+        session = await self.channel.session()
         self._session = session
-        session.begin_call(self._method)
+        session.begin_call(self.method)
         if requests is not None:
             with suppress(EOFError):  # the call has ended already, and `read` says how
                 for request in requests:
@@ -257,7 +251,7 @@ class HubCall:
                 raise _cancelled() from None
             raise
         if message is not None:
-            return self._decode(message)
+            return self.decode(message)
         return self._ended(session)
 
     def _ended(self, session: Session) -> object:
@@ -275,7 +269,7 @@ class HubCall:
         """Write one request. Raises: InvalidStateError after the call's end, AioRpcError."""
         try:
             session = await self._open()
-            await session.write(self._encode(request))
+            await session.write(self.encode(request))
         except asyncio.CancelledError:
             if self._session is not None and self._session.is_torn:
                 self.cancel()
@@ -313,13 +307,13 @@ class HubCall:
     def _leave(self) -> None:
         if self._session is not None:
             self._session.close()
-        self._channel.ended(self)
+        self.channel.ended(self)
 
     async def left(self, seconds: float) -> None:
         """Wait until the other side has received all records, or the time is up."""
         if self._session is not None:
             await self._session.settled(seconds)
-        self._channel.ended(self)
+        self.channel.ended(self)
 
     def __await__(self) -> Generator[Any, None, Any]:
         return self._single().__await__()
@@ -327,13 +321,13 @@ class HubCall:
     async def _single(self) -> Any:
         """Return the one reply of a call. Raises: AioRpcError."""
         try:
-            async with asyncio.timeout(self._timeout):
+            async with asyncio.timeout(self.timeout):
                 reply = await self.read()
                 if reply is not EOF:
                     await self.read()  # its status
         except TimeoutError:
             self.cancel()
-            words = f"the call took longer than {self._timeout:g} s" if self._timeout else ""
+            words = f"the call took longer than {self.timeout:g} s" if self.timeout else ""
             raise _rpc_error(grpc.StatusCode.DEADLINE_EXCEEDED, words) from None
         except asyncio.CancelledError:
             self.cancel()
