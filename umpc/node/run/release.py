@@ -20,7 +20,7 @@ import asyncio
 import json
 import logging
 import os
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -264,22 +264,15 @@ def stored_answer(stored: StoredAnswer | None, asked: bytes, study: Study, node:
 # --- what an earlier run released or holds --------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Earlier:
-    """The ledger's part: what the study released before, or else the attempt that is held."""
+def earlier_of(site: Site, study: Study) -> StoredRelease | StoredEntry | None:
+    """Return what the study released before, or else the attempt that is held; None for neither.
 
-    released: StoredRelease | None = None
-    held: StoredEntry | None = None
-
-    @classmethod
-    def of(cls, site: Site, study: Study) -> Earlier:
-        """Look it up. Raises: AlreadyReleased under a former identity of the study."""
-        if released := site.ledger.released(study.whole.hash):
-            return cls(released)
-        if held := site.ledger.held(study.whole.hash):
-            return cls(held=held)
+    Raises: AlreadyReleased under a former identity of the study.
+    """
+    found = site.ledger.released(study.whole.hash) or site.ledger.held(study.whole.hash)
+    if found is None:
         refuse_former(site, study)
-        return cls()
+    return found
 
 
 def refuse_former(site: Site, study: Study) -> None:

@@ -31,14 +31,15 @@ from umpc.errors import (
 )
 from umpc.failpoints import failpoint
 from umpc.node.audit.trail import about
+from umpc.node.budget.ledger_store import StoredRelease
 from umpc.node.budget.store import StoredEntry
 from umpc.node.run.chunks import evaluate_chunks
 from umpc.node.run.context import RunContext
 from umpc.node.run.earlier import finish_held, park, replay, resume
 from umpc.node.run.prepare import Others, prepare
 from umpc.node.run.release import (
-    Earlier,
     answer,
+    earlier_of,
     hold,
     release,
 )
@@ -74,10 +75,11 @@ async def _steps(run: RunContext, others: Others, whole: asyncio.Timeout) -> Non
     if (due := whole.when()) is not None:
         whole.reschedule(due - before + run.site.ledger.hold_seconds)
     parked = take_parked(run, propose.ahead)
-    if parked is None and earlier.released is not None:
-        return await replay(run, others, earlier.released)
-    if parked is None and earlier.held is not None and await finish_held(run, others, earlier.held):
-        return None
+    if parked is None:
+        if isinstance(earlier, StoredRelease):
+            return await replay(run, others, earlier)
+        if earlier is not None and await finish_held(run, others, earlier):
+            return None
     stream.watch.attempt()
     if parked is None:
         if not is_admitted:
@@ -132,7 +134,9 @@ async def _steps(run: RunContext, others: Others, whole: asyncio.Timeout) -> Non
 # --- propose --------------------------------------------------------------------------------------
 
 
-def _take_up(run: RunContext, propose: m.Propose) -> tuple[Earlier, bool]:
+def _take_up(
+    run: RunContext, propose: m.Propose
+) -> tuple[StoredRelease | StoredEntry | None, bool]:
     """Read a proposal, find its data set, note it on disk, and find what there is of it.
 
     Where there is nothing yet, the rules are asked, too: all this is one piece of work off the
@@ -147,8 +151,8 @@ def _take_up(run: RunContext, propose: m.Propose) -> tuple[Earlier, bool]:
     stream.check_caller()
     if run.choice is not None:
         run.choice.check(study)
-    earlier = Earlier.of(run.site, study)
-    if earlier != Earlier() or run.site.parking.holds(run.charged_as):
+    earlier = earlier_of(run.site, study)
+    if earlier is not None or run.site.parking.holds(run.charged_as):
         return earlier, False
     _admit(run, propose.ahead)
     return earlier, True
