@@ -15,11 +15,7 @@ from tests.support.protocols import run_own_steps
 from tests.support.sessions import Run
 from tests.support.studies import LOUD, clear_sums
 from umpc.crypto.rounds import run_in_memory
-from umpc.errors import (
-    LedgerError,
-    PreparationLost,
-    RemoteProtocolError,
-)
+from umpc.errors import LedgerError, PreparationLost, RemoteProtocolError
 from umpc.node.spool import Spool
 from umpc.node.standing import PreparedAttempt, PreparedAttempts
 

@@ -184,7 +184,7 @@ class Interleaved:
             await reader.prefetched()
             links: Any = {other: self.links[node, other] for other in self._nodes if other != node}
             place = self._places[node]
-            rounds = Rounds(self.run.nodes[node], links, reader, _here, _quiet, place)
+            rounds = Rounds(self.run.nodes[node], links, reader, _here, _here, _quiet, place)
             rounds._step = "evaluate"
             await evaluate_chunks(rounds, self._chunks_of(node))
         except (UmpcError, ExceptionGroup) as ended:

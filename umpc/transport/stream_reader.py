@@ -15,11 +15,7 @@ from collections import deque
 from collections.abc import Callable, Coroutine
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from umpc.errors import (
-    MpcError,
-    PeerLost,
-    UmpcError,
-)
+from umpc.errors import MpcError, PeerLost, UmpcError
 from umpc.transport.tls import EOF, Readable, grpc, read
 
 Reply = TypeVar("Reply")

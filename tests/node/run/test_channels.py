@@ -20,13 +20,7 @@ from umpc.mpc.transfers.chained_set_up import MOST_PEERS
 from umpc.mpc.transfers.channel_set_up import open_receiver, open_sender
 from umpc.mpc.transfers.correlated_ot import fresh_delta
 from umpc.node.run import prepare
-from umpc.node.run.prepare import (
-    EndedLink,
-    channel_name,
-    ended_links,
-    make_channels,
-    next_channel,
-)
+from umpc.node.run.prepare import EndedLink, channel_name, ended_links, make_channels, next_channel
 from umpc.node.standing import LONGEST, Chain, KeptChannel, Standing, StandingWith
 
 ATTEMPT = bytes(32)

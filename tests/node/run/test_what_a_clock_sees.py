@@ -50,7 +50,7 @@ async def study(run: Run, stores: list[Standing]) -> tuple[list[Sent], list[Sent
         links[1].channel = await second.accept(links[0].channel.name)
         assert links[1].channel is not None
     rounds = [
-        Rounds(node, {1 - own: link}, None, in_place, in_silence)
+        Rounds(node, {1 - own: link}, None, in_place, in_place, in_silence)
         for own, (node, link) in enumerate(zip(nodes, links, strict=True))
     ]
     await asyncio.gather(*(one_node(each, isinstance(run, GarbledRun)) for each in rounds))

@@ -18,12 +18,7 @@ from behind_hub import Hub, echo_behind, hub_of, run
 from tests.support.studies import make_study
 from umpc.cli.doctor_network import NamedPeer, check_network
 from umpc.coordinator.links import Losses
-from umpc.errors import (
-    CertificateError,
-    PeerLost,
-    PeerUnavailable,
-    UmpcError,
-)
+from umpc.errors import CertificateError, PeerLost, PeerUnavailable, UmpcError
 from umpc.hub import server
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.transport.addresses import parse_hub

@@ -66,11 +66,7 @@ from umpc.node.budget.budget_account import (
     course_in,
     insufficient,
 )
-from umpc.node.budget.ledger_store import (
-    QUESTION_BYTES,
-    LedgerQueries,
-    StoredRelease,
-)
+from umpc.node.budget.ledger_store import QUESTION_BYTES, LedgerQueries, StoredRelease
 from umpc.node.budget.store import (
     COHORT,
     EVENTS,

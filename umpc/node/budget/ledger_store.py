@@ -58,15 +58,7 @@ from umpc.node.budget.ledger_place import (
     utc_text,
     write_anchor,
 )
-from umpc.node.budget.store import (
-    COHORT,
-    EVENTS,
-    HELD,
-    PREPARED,
-    Store,
-    StoredEntry,
-    move_former,
-)
+from umpc.node.budget.store import COHORT, EVENTS, HELD, PREPARED, Store, StoredEntry, move_former
 from umpc.node.table.fingerprint import Fingerprint
 
 log = logging.getLogger("umpc.node")

@@ -47,12 +47,7 @@ from typing import Any
 
 from umpc.dp.events import Event, decode_events
 from umpc.errors import LedgerError
-from umpc.node.budget.budget_account import (
-    BudgetCost,
-    StoredRow,
-    exact_text,
-    row_hash,
-)
+from umpc.node.budget.budget_account import BudgetCost, StoredRow, exact_text, row_hash
 from umpc.node.budget.ledger_place import copy_database, new_draft, put_durably
 from umpc.node.table.fingerprint import Fingerprint
 

@@ -25,12 +25,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from umpc.crypto.prg import digest
-from umpc.errors import (
-    CertificateError,
-    LedgerError,
-    PreparationLost,
-    UmpcError,
-)
+from umpc.errors import CertificateError, LedgerError, PreparationLost, UmpcError
 from umpc.failpoints import failpoint
 from umpc.node.audit.trail import about
 from umpc.node.budget.ledger_store import StoredRelease

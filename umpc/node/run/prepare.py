@@ -84,7 +84,7 @@ class Others:
         """The rounds of a side over these links, with this run's material."""
         run, material = self._run, self.material
         source = material.spool if material.reader is None else material.reader
-        computed = run.compute.in_thread, run.stream.tell, run.site.workers, run.compute.briefly
+        computed = run.compute.in_thread, run.compute.briefly, run.stream.tell, run.site.workers
         return Rounds(mesh, self.links.made, source, *computed)
 
     def has_met(self, mesh: MeshSide) -> None:

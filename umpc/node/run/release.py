@@ -25,10 +25,7 @@ from dataclasses import replace
 import numpy as np
 
 from umpc.crypto.prg import Stream, digest
-from umpc.errors import (
-    AlreadyReleased,
-    LocalProtocolError,
-)
+from umpc.errors import AlreadyReleased, LocalProtocolError
 from umpc.failpoints import failpoint
 from umpc.node.audit.trail import about
 from umpc.node.budget.ledger import Ledger

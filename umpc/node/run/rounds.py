@@ -16,6 +16,7 @@ import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from umpc.compute.executor import Executor
@@ -45,37 +46,30 @@ SetUp = tuple[Generator[Message, Any, Any], Message | None, Any]
 """A set-up after one step, likewise. It has one peer."""
 
 
+@dataclass(eq=False)
 class Rounds:
     """The rounds of one attempt.
 
     Args:
         in_thread: runs computation off the event loop, one call at a time and in order.
+        briefly: as in_thread, for work that is short where the study is small.
         tell: shows progress. Arguments: chunks done, all chunks.
         workers: computes large chunks, several at once; None computes all of them `in_thread`.
-        briefly: as in_thread, for work that is short where the study is small.
     """
 
-    def __init__(
-        self,
-        session: MeshSide,
-        links: Mapping[int, PeerLink],
-        material: MaterialReader | Spool | None,
-        in_thread: Callable[..., Awaitable[Any]],
-        tell: Callable[[int, int], Awaitable[None]],
-        workers: Executor | None = None,
-        briefly: Callable[..., Awaitable[Any]] | None = None,
-    ):
-        self.briefly = briefly or in_thread
-        self.session = session
-        self.links = links
-        self.material = material
-        self.in_thread = in_thread
-        self.tell = tell
-        self.workers = workers
-        self.step = "prepare"
-        """The study's step, which failures name: noise is drawn in `prepare`."""
+    session: MeshSide
+    links: Mapping[int, PeerLink]
+    material: MaterialReader | Spool | None
+    in_thread: Callable[..., Awaitable[Any]]
+    briefly: Callable[..., Awaitable[Any]]
+    tell: Callable[[int, int], Awaitable[None]]
+    workers: Executor | None = None
+    step: str = "prepare"
+    """The study's step, which failures name: noise is drawn in `prepare`."""
+
+    def __post_init__(self) -> None:
         self._set_ups: dict[int, SetUp] = {}
-        self._tree_hash = session.attempt.tree_hash()
+        self._tree_hash = self.session.attempt.tree_hash()
 
     @property
     def compute(self) -> Callable[..., Awaitable[Any]]:

@@ -23,12 +23,7 @@ import logging
 import os
 from collections.abc import Iterator
 
-from umpc.errors import (
-    CertificateError,
-    LocalProtocolError,
-    StepTimeout,
-    UmpcError,
-)
+from umpc.errors import CertificateError, LocalProtocolError, StepTimeout, UmpcError
 from umpc.failpoints import failpoint
 from umpc.node.audit.trail import about
 from umpc.node.budget.ledger_store import StoredRelease
@@ -37,12 +32,7 @@ from umpc.node.run.chunks import evaluate_chunks
 from umpc.node.run.context import RunContext
 from umpc.node.run.earlier import finish_held, park, replay, resume
 from umpc.node.run.prepare import Others, prepare
-from umpc.node.run.release import (
-    answer,
-    earlier_of,
-    hold,
-    release,
-)
+from umpc.node.run.release import answer, earlier_of, hold, release
 from umpc.node.run.rounds import exchange_fields
 from umpc.node.standing import PreparedAttempt
 from umpc.node.table.given_up import read_apart, waited_for
