@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -155,13 +155,18 @@ def _open_own(
 ) -> Iterator[tuple[duckdb.DuckDBPyConnection, Table]]:
     """Open a table with its own names. The readers of other kinds than files load when needed."""
     if source.sql is not None:
+        database: AbstractContextManager[Any]
         if source.sql.kind == DUCKDB:
-            from umpc.node.table.duckdb_file import read_duckdb as read
+            from umpc.node.table.duckdb_file import read_duckdb
+
+            database = read_duckdb(source.sql, site)
         else:
-            from umpc.node.table.database import read_query as read
+            from umpc.node.table.database import read_query
+
+            database = read_query(source.sql, site)
         with _cursor() as connection:
             # the database's connection is closed again before the columns are used
-            with read(source.sql, site) as reading:
+            with database as reading:
                 columns = reading.fetch(wanted)
             rows = reading.rows
             yield connection, _registered(connection, rows, reading.names, columns, source.numbers)
