@@ -54,7 +54,7 @@ from numpy.typing import NDArray
 
 from umpc.crypto.prg import SEED_BYTES, Stream
 from umpc.errors import EmptyTable, NotNumeric
-from umpc.node.table.batch import Batch
+from umpc.node.table.batch import Batch, Places
 from umpc.node.table.fingerprint import Cohort, CohortHash, selection_of
 from umpc.node.table.given_up import check_waited_for
 from umpc.node.table.source import OwnersTable, TableSite, TableSource
@@ -229,8 +229,6 @@ def require_numbers(records: Records, *, table: str) -> Records:
 
 
 # --- people ---------------------------------------------------------------------------------------
-
-Places = NDArray[np.int64]
 
 
 def places_among_own(persons: NDArray[np.object_]) -> Places:

@@ -75,6 +75,7 @@ BEATEN = frozenset(
 ENDED = "its heartbeat ended"
 """The reason where the other end hung up. A caller does so before it ends its other calls."""
 BROKEN = (grpc.aio.AioRpcError, grpc.aio.BaseError, asyncio.InvalidStateError)
+"""The exceptions that gRPC raises at a write or a half-close on a broken stream."""
 
 Count = Callable[[], Awaitable[int]]
 """Returns the bytes that the kernel has received from the other end so far."""

@@ -37,7 +37,7 @@ from umpc.errors import (
 from umpc.transport import channels
 from umpc.transport.addresses import is_behind_hub
 from umpc.transport.channels import LATE_SECONDS
-from umpc.transport.heartbeat import beat_to
+from umpc.transport.heartbeat import BROKEN, beat_to
 from umpc.transport.identity import Identity
 from umpc.transport.patience import time_limit
 from umpc.transport.status import error_of
@@ -52,8 +52,6 @@ Answer = TypeVar("Answer")
 log = logging.getLogger("umpc.transport")
 CONNECT_SECONDS = 5
 """Seconds that a peer may take until its channel is ready, or until it answers a short call."""
-BROKEN = (grpc.aio.AioRpcError, grpc.aio.BaseError, asyncio.InvalidStateError)
-"""The exceptions that gRPC raises at a write or a half-close on a broken stream."""
 BELIEVED = ("dealer", "shuffler")
 """The roles whose word counts on which process is at fault."""
 

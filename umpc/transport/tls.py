@@ -108,7 +108,7 @@ def channel_credentials(identity: Identity, server_pem: bytes) -> grpc.ChannelCr
 
     gRPC for Python tells a client nothing about the server's certificate, so a client cannot look
     for it in the list of revoked ones. It therefore looks at the certificate first, over a
-    connection of its own (`diagnose.shown_certificate`), and then trusts that certificate alone.
+    connection of its own (`addresses.shown_certificate`), and then trusts that certificate alone.
     Without its key nobody completes a handshake on the channel, now or after a reconnect.
 
     Args: server_pem: the certificate, which `verify_certificate` accepted.
