@@ -18,7 +18,7 @@ from collections.abc import Callable
 from functools import update_wrapper
 from typing import Any, overload
 
-from umpc.coordinator.kernelfile import TracedKernel
+from umpc.coordinator.studyfile import TracedKernel
 from umpc.ustat.estimators import find_estimator
 from umpc.ustat.text import to_text
 from umpc.ustat.tracing import arity, trace_all

@@ -186,7 +186,7 @@ def explain(
     umpc kernels explain kernels.py:close_in_age --field age=0:127 --field balance=-10000:110000
     umpc kernels explain spearman_rho --field age=0:127 --field balance=-10000:110000
     """
-    from umpc.coordinator.kernelfile import load_kernel
+    from umpc.coordinator.studyfile import load_kernel
     from umpc.protocols.registry import USUAL, find_protocol
     from umpc.ustat.kernel import Kernel
     from umpc.ustat.schema import Schema

@@ -11,5 +11,4 @@
 | `studyfile.py` | a study as people write it: study.toml |
 | `studyfile_entries.py` | its keys, their help texts, and how they go together |
 | `studyfile_text.py` | write a study.toml |
-| `kernelfile.py` | a user's own kernel: a Python file and function |
 """
