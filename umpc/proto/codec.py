@@ -4,13 +4,7 @@ A dataclass of `umpc/study/messages.py` has the name and the fields of its proto
 Everything that comes from outside is checked here: `_CHECKS` has a check for each field that is no
 plain number. Every `decode_…` raises EncodingError, which says what was expected and what came.
 
-*Member codec.* Conversion of a study's members, with their openings and signatures.
-
-Every `decode_…` raises EncodingError, which says what was expected and what came.
-
-*Frames.* Conversion of frames, and of the bytes that were sent in each step.
-
-Every `decode_…` raises EncodingError, which says what was expected and what came.
+Frames, bytes by step, members, openings and signatures are converted here, too.
 
 *Pieces.* Messages with the facts of all nodes: cut into pieces by their sender, joined by their
 receiver.
