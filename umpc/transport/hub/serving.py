@@ -15,8 +15,7 @@ import logging
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
-from ssl import DER_cert_to_PEM_cert
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from umpc.errors import PeerUnavailable, RemoteProtocolError, UmpcError
@@ -52,7 +51,6 @@ class Details:
     """The part of `grpc.HandlerCallDetails` that `RoleGuard` and the handlers use."""
 
     method: str
-    invocation_metadata: tuple[()] = field(default=())
 
 
 class ServerBehindHub:
@@ -304,8 +302,3 @@ class HubContext:
     def certificate(self) -> bytes:
         """The caller's certificate in DER, which the handshake of its session has checked."""
         return self._session.certificate
-
-    def auth_context(self) -> Mapping[str, Iterable[bytes]]:
-        """Return the caller's certificate where gRPC has it."""
-        pem = DER_cert_to_PEM_cert(self._session.certificate)
-        return {"x509_pem_cert": [pem.encode()]}
