@@ -248,7 +248,8 @@ class HubCall:
             raise LocalFailure(error) from error
         except asyncio.CancelledError:
             if self._is_done:
-                raise _cancelled() from None
+                words = "the call was cancelled here"
+                raise _rpc_error(grpc.StatusCode.CANCELLED, words) from None
             raise
         if message is not None:
             return self.decode(message)
@@ -342,7 +343,3 @@ def _rpc_error(
 ) -> grpc.aio.AioRpcError:
     metadata = grpc.aio.Metadata(*words)
     return grpc.aio.AioRpcError(code, grpc.aio.Metadata(), metadata, details, None)
-
-
-def _cancelled() -> grpc.aio.AioRpcError:
-    return _rpc_error(grpc.StatusCode.CANCELLED, "the call was cancelled here")

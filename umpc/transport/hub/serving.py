@@ -189,16 +189,10 @@ class ServerBehindHub:
                 self._find,
                 details,  # type: ignore[arg-type]  # the part of it that is used
             )
-            if found is not None and self._is_known(details):
+            # a caller may name any method, and few are kept
+            if found is not None and await self._find(details) is not None:
                 self._guarded[details.method] = found
         return found
-
-    def _is_known(self, details: Details) -> bool:
-        """Return whether a method exists: a caller may name any, and few are kept."""
-        return any(
-            each.service(details) is not None  # type: ignore[arg-type]  # as above
-            for each in self._handlers
-        )
 
     async def _find(self, details: Any) -> Any:
         for each in self._handlers:
