@@ -56,7 +56,6 @@ from umpc.crypto.prg import SEED_BYTES, Stream
 from umpc.errors import EmptyTable, NotNumeric
 from umpc.node.table.batch import Batch, Places
 from umpc.node.table.fingerprint import Cohort, CohortHash, selection_of
-from umpc.node.table.given_up import check_waited_for
 from umpc.node.table.source import OwnersTable, TableSite, TableSource
 from umpc.node.table.units import (
     FieldUnits,
@@ -68,6 +67,7 @@ from umpc.node.table.units import (
 )
 from umpc.study.parts import Person
 from umpc.transport.files import write_durably
+from umpc.transport.patience import check_waited_for
 from umpc.ustat.condition import Condition
 from umpc.ustat.schema import FieldSchema
 from umpc.ustat.text import secret_order

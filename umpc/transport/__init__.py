@@ -14,7 +14,7 @@ Certificates hold the name and the role of a process.
 | `addresses.py` | an address: its form, the proxy before it, whether it is free, what it shows |
 | `diagnose.py` | a look at a peer: why it cannot be reached, in one sentence |
 | `heartbeat.py` | the heartbeat of a connection: each end notices when the other one stops |
-| `patience.py` | time limits that count only time in which this process ran |
+| `patience.py` | time limits that count only this process's time; work that nobody waits for |
 | `status.py` | errors as gRPC statuses, and back |
 | `stream.py` | one stream to a peer: open, read, write, time limit, loss, violation, end |
 | `stream_reader.py` | the messages of a stream as they come, and why it ended |

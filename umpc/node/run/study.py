@@ -35,12 +35,12 @@ from umpc.node.run.prepare import Others, prepare
 from umpc.node.run.release import answer, earlier_of, hold, release
 from umpc.node.run.rounds import exchange_fields
 from umpc.node.standing import PreparedAttempt
-from umpc.node.table.given_up import read_apart, waited_for
 from umpc.protocols.base.aggregation import NodeAggregation
 from umpc.protocols.base.node import NodeSide
 from umpc.protocols.registry import check_new_run, decode_study, protocol_of
 from umpc.study import messages as m
 from umpc.study.messages import Frame
+from umpc.transport.patience import read_apart, waited_for
 
 log = logging.getLogger("umpc.node")
 PROPOSE_SECONDS = 600

@@ -7,7 +7,6 @@
 | `object_store.py` | objects of a store with the S3 API, read into memory |
 | `database.py` | a query's columns, read from PostgreSQL or SQLite |
 | `duckdb_file.py` | a query's columns, read from a DuckDB database |
-| `given_up.py` | readings that nobody waits for any more, which end |
 | `conversions.py` | the one table of conversions: a value as a number, a text, or missing |
 | `columns.py` | the columns of a file or of a query, as expressions in SQL |
 | `batch.py` | the study's fields of some rows, as every reader returns them |

@@ -28,7 +28,6 @@ from urllib.parse import quote
 
 from umpc.errors import ConfigError, DataError, UmpcError
 from umpc.node.table.conversions import ROWS_AT_ONCE, Fetched, in_columns
-from umpc.node.table.given_up import ended_by
 from umpc.node.table.source import TableSite
 from umpc.node.table.sql_source import (
     OTHER_TYPE,
@@ -37,6 +36,7 @@ from umpc.node.table.sql_source import (
     SqlSource,
     wrong_password_file,
 )
+from umpc.transport.patience import ended_by
 
 USUAL = {"connect_timeout": "15", "client_encoding": "utf8"}
 """The connection's settings that an address need not have: seconds, and the encoding of texts.
