@@ -25,6 +25,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from umpc.errors import (
@@ -88,6 +89,7 @@ def as_received(message: Message) -> Message:
     return message
 
 
+@dataclass(eq=False)
 class RpcStream(Generic[Request, Reply]):
     """A stream to one peer. `Request` is what this side writes, `Reply` what `next` returns.
 
@@ -105,22 +107,14 @@ class RpcStream(Generic[Request, Reply]):
         beats: the side that calls exchanges heartbeats with the peer while the stream lasts.
     """
 
-    def __init__(
-        self,
-        peer: str,
-        step: str,
-        decode: Callable[[Any], Reply],
-        *,
-        ahead: int | None = None,
-        early_end: str = "",
-        beats: bool = True,
-    ):
-        self.peer = peer
-        self.step = step
-        self._decode = decode
-        self._ahead = ahead
-        self._early_end = early_end
-        self._beats = beats
+    peer: str
+    step: str
+    decode: Callable[[Any], Reply]
+    ahead: int | None = field(default=None, kw_only=True)
+    early_end: str = field(default="", kw_only=True)
+    beats: bool = field(default=True, kw_only=True)
+
+    def __post_init__(self) -> None:
         self._address = ""
         self._own: str | None = None
         self._believed = False
@@ -166,10 +160,10 @@ class RpcStream(Generic[Request, Reply]):
     def begin(self, call: Call[Request, Any]) -> None:
         """Start to read a call that this side made."""
         source = self._end_of(call)
-        beats = self._beats and not self.is_through_hub  # a hub's session has its own
+        beats = self.beats and not self.is_through_hub  # a hub's session has its own
         if self._channel is not None and beats:
             self._heart = StreamHeart(self.channel, self._address, self._given_up)
-        self._reader = StreamReader(source, self._decode, self._ahead, self._reason, self._lost)
+        self._reader = StreamReader(source, self.decode, self.ahead, self._reason, self._lost)
         self._call = call
 
     def _end_of(self, call: Call[Request, Any]) -> Any:
@@ -261,7 +255,7 @@ class RpcStream(Generic[Request, Reply]):
         """Return the error for what ended the stream. Args: ended_by: None for the peer's end."""
         match ended_by:
             case None:
-                return self.violation(self._early_end) if self._early_end else None
+                return self.violation(self.early_end) if self.early_end else None
             case EncodingError():
                 return self.violation(ended_by.message)
             case UmpcError():
