@@ -176,6 +176,7 @@ MAY_IMPORT = {
         "umpc.dealer.session",
         "umpc.coordinator.studyfile",
         "umpc.node.records",
+        "umpc.node.table.source.TableSource",
     ),
     "umpc/cli/version.py": ("click", "cryptography.hazmat.backends", "umpc"),
     "umpc/cli/": ("numpy", "click", "rich", "cryptography.x509", "umpc"),
