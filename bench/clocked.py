@@ -72,8 +72,8 @@ CATEGORIES = {
         "protocols.u_mpc.noise_binding:shared_attempt",
     ),
     "frames": (
-        "proto.frame_codec:encode_frame",
-        "proto.frame_codec:decode_frame",
+        "proto.codec:encode_frame",
+        "proto.codec:decode_frame",
         "node.run.link:Mailbox.put",
     ),
     "records, ledger": (

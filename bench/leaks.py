@@ -26,7 +26,7 @@ from bench.table import show
 from umpc.cli.memory import COLLECT_SECONDS, tune_memory
 from umpc.coordinator.client import run_study
 from umpc.coordinator.studyfile import load_study_file
-from umpc.transport.authority import load_identity
+from umpc.transport.identity import load_identity
 
 NODES = 2
 RECORDS = 6

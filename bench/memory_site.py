@@ -12,11 +12,10 @@ from fractions import Fraction
 from typing import Any
 
 from umpc.errors import UmpcError
-from umpc.node.budget.store import HELD, HeldAttempt
+from umpc.node.budget.store import HELD, StoredEntry
 from umpc.study.messages import Frame
-from umpc.transport.services import EOF
-from umpc.transport.status import lost
-from umpc.transport.stream_reader import StreamReader
+from umpc.transport.stream_reader import StreamReader, lost
+from umpc.transport.tls import EOF
 
 
 class MemoryStream:
@@ -99,8 +98,8 @@ class MemoryLedger:
 
     def cancel(self, study: bytes) -> None: ...
 
-    def hold(self, study: bytes, attempt: bytes, share: bytes, table: bytes) -> HeldAttempt:
-        return HeldAttempt(HELD, study, attempt, share, "", Fraction(1), Fraction(0))
+    def hold(self, study: bytes, attempt: bytes, share: bytes, table: bytes) -> StoredEntry:
+        return StoredEntry(HELD, study, attempt, share, "", Fraction(1), Fraction(0))
 
     def charge(self, study: bytes, attempt: bytes) -> None: ...
 

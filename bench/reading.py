@@ -17,7 +17,8 @@ from pathlib import Path
 
 import duckdb
 
-from umpc.node.records import TableSource, load_records
+from umpc.node.records import load_records
+from umpc.node.table.source import TableSource
 from umpc.ustat.schema import FieldSchema
 
 ROWS = 10_000_000

@@ -19,7 +19,7 @@ from bench.harness import Site, bank_table, cores, site
 from bench.table import show
 from umpc.coordinator.client import run_study
 from umpc.coordinator.studyfile import load_study_file
-from umpc.transport.authority import Identity, load_identity
+from umpc.transport.identity import Identity, load_identity
 
 NODES = 2
 WARM_UP = 3

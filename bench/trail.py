@@ -17,8 +17,7 @@ import time
 from pathlib import Path
 
 from bench.table import show
-from umpc.node.audit.entry import AuditRow
-from umpc.node.audit.trail import AuditTrail
+from umpc.node.audit.trail import AuditRow, AuditTrail
 from umpc.node.budget.ledger_place import Place
 from umpc.transport.files import write_durably
 
@@ -28,9 +27,9 @@ MIB = 1 << 10
 VERIFY = """
 import sys
 from pathlib import Path
-from umpc.node.audit.entry import key_of
+from umpc.node.audit.trail import key_of
 from umpc.node.audit.reading import verify
-from umpc.node.budget.anchor import read_key
+from umpc.node.budget.ledger_place import read_key
 rows = int(sys.argv[3])
 charged = frozenset(number.to_bytes(32, "big") for number in range(rows - 4000, rows, 4))
 key = key_of(read_key(Path(sys.argv[2])))

@@ -19,14 +19,15 @@ from umpc.dealer.session import DealerSession, dealt
 from umpc.edges_in_memory import NodeBatch, as_batch, run_wave
 from umpc.mpc.chunks import Chunk, in_batches
 from umpc.planning.prediction import attempt_over
-from umpc.proto import frame_codec
+from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.simulation import simulate
 from umpc.study.document import Study
 from umpc.study.messages import Frame, frame_of
-from umpc.transport.authority import Authority, load_identity
+from umpc.transport.authority import Authority
 from umpc.transport.channels import bind, connect, make_server
-from umpc.transport.services import grpc, rpc
+from umpc.transport.identity import load_identity
+from umpc.transport.tls import grpc, rpc
 from umpc.ustat.hypergraph import expand
 
 KEYS = 400
@@ -167,7 +168,7 @@ def _rounds(
             _, sent = run_wave(list(_begun(attempt, fresh, unit, material, tree_hash)))
             for line in sent:
                 frame = frame_of(line.message, line.chunk.place, line.chunk.number)
-                frame_codec.decode_frame(frame_codec.encode_frame(frame))
+                codec.decode_frame(codec.encode_frame(frame))
     at_owners = time.process_time() - started
     edges = sum(chunk.count for chunk in chunks)
     return (

@@ -188,6 +188,7 @@ MAY_IMPORT = {
         "umpc.dealer.session",
         "umpc.coordinator.studyfile",
         "umpc.node.records",
+        "umpc.node.table.source.TableSource",
     ),
     "umpc/cli/main.py": ("click", "cryptography.hazmat.backends", "umpc"),
     "umpc/cli/server_options.py": ("click", "grpc_health.v1", "umpc"),
@@ -221,7 +222,7 @@ WIRE = (
     "umpc.transport.tls",
     "umpc.transport.channels",
     "umpc.transport.hub.routes",
-    "umpc.transport.services",
+    "umpc.transport.tls",
     "umpc.transport.status",
     "umpc.transport.stream",
 )

@@ -13,7 +13,7 @@ import umpc
 
 ROOT = Path(umpc.__file__).parent
 TWINS = {"DealerStub", "HubStub", "NodeStub", "ShufflerStub"}
-"""The generated stubs, and the types of their calls in umpc/transport/services.py."""
+"""The generated stubs, and the types of their calls in umpc/transport/tls.py."""
 
 
 def classes(source: str) -> list[str]:

@@ -26,7 +26,7 @@ UNBOUNDED = {
     "umpc/native/library.py:kinds": "no argument",
     "umpc/node/table/columns.py:_connect": "no argument",
     "umpc/study/settings.py:_keys_of": "types of settings, one for each protocol",
-    "umpc/transport/diagnose.py:_looking": "no argument",
+    "umpc/transport/addresses.py:_looking": "no argument",
 }
 """Caches without a limit, and what bounds the number of their arguments."""
 MOST_CACHED = 1 << 14

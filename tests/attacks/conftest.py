@@ -30,7 +30,7 @@ from umpc.deployment.processes import Deployment
 from umpc.errors import UmpcError
 from umpc.study.report import Report
 from umpc.testing import lying
-from umpc.transport.authority import load_identity
+from umpc.transport.identity import load_identity
 
 __all__ = ["lab"]
 ROOT = Path(__file__).parents[2]

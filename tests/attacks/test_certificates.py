@@ -7,7 +7,8 @@ from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 
 from umpc.errors import CertificateError, UmpcError
-from umpc.transport.authority import Authority, load_certificate, request
+from umpc.transport.authority import Authority, request
+from umpc.transport.certificates import load_certificate
 
 LINE = "a bad certificate or request raises an untyped error"
 

@@ -19,8 +19,7 @@ from tests.cli.test_approve import OWN, TAU, Site
 from umpc.approval_page.server import served_page
 from umpc.cli.node_page import contents, decider
 from umpc.node.approvals import ACCEPTED, PENDING, REJECTED
-from umpc.node.audit.entry import AuditRow
-from umpc.node.audit.trail import AuditTrail
+from umpc.node.audit.trail import AuditRow, AuditTrail
 from umpc.node.budget.ledger import Ledger
 
 HOSTILE = msgspec.structs.replace(OWN, name="<script>document.title='taken'</script>" + "x" * 90)

@@ -13,8 +13,8 @@ from click.testing import CliRunner
 from tests.support.ledgers import OpenLedger, pay
 from umpc.cli.main import umpc
 from umpc.errors import ConfigError, LedgerError
-from umpc.node.budget.anchor import read_anchor
 from umpc.node.budget.ledger import Ledger
+from umpc.node.budget.ledger_place import read_anchor
 from umpc.node.config_section import IDENTITY_FILES
 
 A, B, C = (bytes([i]) * 32 for i in (0xA1, 0xB2, 0xC3))

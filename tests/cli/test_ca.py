@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from umpc.cli.ca import ca
 from umpc.errors import CertificateError, ConfigError
-from umpc.transport.authority import load_identity
+from umpc.transport.identity import load_identity
 
 
 def run(*arguments):

@@ -164,7 +164,7 @@ def test_a_table_that_this_user_may_not_read_is_refused_with_what_to_do(tmp_path
     def refused(*_):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("umpc.node.table.plain_text.read_header", refused)
+    monkeypatch.setattr("umpc.node.table.source.read_header", refused)
     result = check(tmp_path, "age,balance\n1,2\n")
     assert isinstance(result.exception, DataError)
     assert "this user may not read it: check its owner and mode" in str(result.exception)

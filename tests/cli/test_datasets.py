@@ -18,7 +18,8 @@ from umpc.errors import ApprovalError, ConfigError
 from umpc.node.backup.restoring import Statement, restore
 from umpc.node.config import load_datasets
 from umpc.node.datasets import open_dataset, open_ledger
-from umpc.transport.authority import Authority, load_identity
+from umpc.transport.authority import Authority
+from umpc.transport.identity import load_identity
 
 STUDY = """name = "s"
 statistic = "gini_mean_difference"

@@ -16,11 +16,10 @@ import pytest
 from tests.support.examined_site import Examined, the_one
 from umpc import __version__
 from umpc.cli import doctor
-from umpc.node.audit.entry import AuditRow
-from umpc.node.audit.trail import AuditTrail
+from umpc.node.audit.trail import AuditRow, AuditTrail
 from umpc.node.budget.ledger import Ledger
 from umpc.protocol_version import PROTOCOL
-from umpc.transport.authority import load_identity
+from umpc.transport.identity import load_identity
 
 
 @pytest.fixture

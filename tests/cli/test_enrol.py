@@ -15,7 +15,8 @@ from umpc.enrolment.register import Register, RequestReceiver
 from umpc.enrolment.texts import Request
 from umpc.errors import CertificateError, ConfigError
 from umpc.node.config import load_node_config
-from umpc.transport.authority import load_identity, load_key
+from umpc.transport.certificates import load_key
+from umpc.transport.identity import load_identity
 
 
 def run(*arguments, answer=None):

@@ -15,7 +15,7 @@ import pytest
 from umpc.cli import server_options
 from umpc.cli.server_options import Monitor, Serving
 from umpc.deployment.fork_server import fork_server
-from umpc.transport.authority import Identity
+from umpc.transport.identity import Identity
 
 
 def test_a_server_interrupted_while_it_opens_ends_as_after_it(monkeypatch, capsys):
@@ -32,7 +32,7 @@ def test_a_server_interrupted_while_it_opens_ends_as_after_it(monkeypatch, capsy
         return SimpleNamespace(stop=stop), nothing, "127.0.0.1:7100"
 
     monkeypatch.setattr(server_options, "open_server", opened)
-    monkeypatch.setattr("umpc.transport.role_guard.begin_end", lambda: None)  # this process goes on
+    monkeypatch.setattr("umpc.transport.channels.begin_end", lambda: None)  # this process goes on
     monkeypatch.setattr("umpc.transport.identity.keep_watch", nothing)
     identity = cast(Identity, SimpleNamespace(role="hub", name="relay"))
     monitor = cast(Monitor, SimpleNamespace(served=contextlib.nullcontext))

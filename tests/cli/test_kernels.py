@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from tests.support.studies import AUC, make_study
 from umpc.cli.kernels import kernels
-from umpc.coordinator.kernelfile import load_kernel
+from umpc.coordinator.studyfile import load_kernel
 from umpc.errors import KernelError, StudyError
 from umpc.study.computation import computation_hash
 from umpc.study.parts import FieldText

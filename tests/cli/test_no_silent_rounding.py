@@ -10,7 +10,8 @@ import pytest
 from tests.support.protocols import one_node_study
 from umpc.cli.table import DemoTable, exact_over_all, pooled
 from umpc.errors import StudyError
-from umpc.node.records import TableSource, load_records
+from umpc.node.records import load_records
+from umpc.node.table.source import TableSource
 from umpc.protocols.registry import checked
 from umpc.study.document import Study
 from umpc.study.parts import FieldText

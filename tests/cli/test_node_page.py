@@ -19,9 +19,8 @@ from umpc.cli.approve import facts_of
 from umpc.cli.node_page import MOST_EVENTS, contents, decider
 from umpc.deployment.processes import UMPC, stop
 from umpc.errors import ApprovalError, PolicyRefused
-from umpc.node.audit.entry import AuditRow
 from umpc.node.audit.reading import last_rows, rows
-from umpc.node.audit.trail import AuditTrail
+from umpc.node.audit.trail import AuditRow, AuditTrail
 from umpc.node.budget.ledger import Ledger
 from umpc.node.config import load_node_config
 from umpc.protocols.registry import decode_study

@@ -12,8 +12,7 @@ from tests.support.studies import KENDALL, make_study
 from umpc.cli.main import umpc
 from umpc.errors import ApprovalPending
 from umpc.node.approvals import Approvals, approvals_beside
-from umpc.node.audit.entry import AuditRow
-from umpc.node.audit.trail import AuditTrail
+from umpc.node.audit.trail import AuditRow, AuditTrail
 from umpc.node.budget.ledger import Ledger
 from umpc.node.records import reading_beside
 from umpc.transport.authority import Authority

@@ -33,7 +33,8 @@ from umpc.node.table.conversions import NumberFormat
 from umpc.protocols.registry import checked
 from umpc.study.document import Study
 from umpc.study.parts import FieldText
-from umpc.ustat.hypergraph import Hypergraph, SampledCell
+from umpc.ustat.cell_rows import SampledCell
+from umpc.ustat.hypergraph import Hypergraph
 from umpc.ustat.statistics import LIBRARY
 
 ROWS = [("1", "0.5"), ("2", "-1.25"), ("2", "3"), ("7", "0"), ("1", "0.5")]

@@ -13,7 +13,7 @@ from tests.support.sessions import Run
 from tests.support.spread import Dying, evaluated, small_chunks
 from umpc.compute.executor import CoreThreads, InlineExecutor
 from umpc.crypto.rounds import Finished, Message
-from umpc.dealer import attempt_run
+from umpc.dealer.server import dealt_in_order
 from umpc.errors import EncodingError, LocalProtocolError, RemoteProtocolError
 from umpc.mpc.masked.tasks import OwnerBatch, TaskRounds
 
@@ -117,7 +117,7 @@ def test_material_keeps_the_order_of_chunks_whatever_is_computed_first():
 
     async def dealt(workers) -> list:
         batches = run.attempt.batches()
-        material = attempt_run.dealt_in_order(run.dealer, batches, workers)
+        material = dealt_in_order(run.dealer, batches, workers)
         return [each async for each in material]
 
     assert len(plain) > 4

@@ -14,8 +14,7 @@ from tests.support.signed import opened, prepared
 from umpc.coordinator import conductor
 from umpc.coordinator.client import silent
 from umpc.coordinator.conductor import Conductor, expect_nothing
-from umpc.coordinator.links import UNCHARGED, Encoded
-from umpc.coordinator.losses import Losses
+from umpc.coordinator.links import UNCHARGED, Encoded, Losses
 from umpc.errors import PeerLost, TooFewRecords, UmpcError
 from umpc.proto import codec
 from umpc.protocols.base.coordinator import CoordinatorSide

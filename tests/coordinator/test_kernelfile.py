@@ -1,4 +1,4 @@
-"""umpc.coordinator.kernelfile: a kernel of one's own is traced here.
+"""umpc.coordinator.studyfile: a kernel of one's own is traced here.
 
 A refusal points at the line and says what to write instead.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from umpc.coordinator.kernelfile import load_kernel
+from umpc.coordinator.studyfile import load_kernel
 from umpc.errors import KernelError
 from umpc.ustat.text import to_text
 

@@ -1,11 +1,11 @@
-"""umpc.coordinator.losses: with whom a study goes on after a failure, and when it ends."""
+"""umpc.coordinator.links: with whom a study goes on after a failure, and when it ends."""
 
 from __future__ import annotations
 
 import pytest
 
 from tests.support.studies import STUDY, make_study
-from umpc.coordinator.losses import Losses
+from umpc.coordinator.links import Losses
 from umpc.errors import (
     AlreadyReleased,
     CertificateError,

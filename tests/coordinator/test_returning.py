@@ -9,7 +9,7 @@ import pytest
 from tests.support.studies import STUDY, make_study
 from umpc.coordinator import client
 from umpc.coordinator.client import Returning
-from umpc.coordinator.losses import Losses
+from umpc.coordinator.links import Losses
 from umpc.errors import PeerLost, PeerUnavailable, PolicyRefused, StepTimeout
 
 FIRST = STUDY.nodes[0]

@@ -1,4 +1,4 @@
-"""umpc.dealer.attempt_run: messages of several frames, a bound, and an end with an error."""
+"""umpc.dealer.server: messages of several frames, a bound, and an end with an error."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import asyncio
 
 import pytest
 
-from umpc.dealer.attempt_run import MESSAGE_BYTES, QUEUE_BYTES, FrameQueue
+from umpc.dealer.server import MESSAGE_BYTES, QUEUE_BYTES, FrameQueue
 from umpc.errors import StepTimeout
-from umpc.proto import frame_codec
+from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study.messages import Frame
 
@@ -32,10 +32,8 @@ def test_small_frames_of_a_node_share_messages_and_large_ones_do_not():
     assert [frame for message in messages for frame in message] == frames
     assert [len(message) for message in messages] == [885, 615, 1, 2]
     for message in messages:
-        encoded = frame_codec.encode_frames(message)
-        assert (
-            frame_codec.decode_frames(pb.Frame.FromString(encoded.SerializeToString())) == message
-        )
+        encoded = codec.encode_frames(message)
+        assert codec.decode_frames(pb.Frame.FromString(encoded.SerializeToString())) == message
         assert len(message) == 1 or encoded.ByteSize() <= MESSAGE_BYTES
 
 

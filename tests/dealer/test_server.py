@@ -14,7 +14,7 @@ from tests.support.signed import signed, signed_members
 from tests.support.studies import KENDALL, Entropy, make_members, make_study
 from umpc.dealer import server
 from umpc.errors import RemoteProtocolError
-from umpc.proto import codec, frame_codec
+from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.simulation import AUTHORITY
 from umpc.study.attempt import commit
@@ -107,12 +107,12 @@ def asking(here: server.DealerServer, name: str, request: pb.DealRequest) -> asy
     """A node that asks for its material and counts the frames."""
 
     async def asked() -> AsyncIterator[pb.DealRequest]:
-        for piece in frame_codec.cut(request):
+        for piece in codec.cut(request):
             yield piece
 
     async def frames() -> int:
         sent = [frame async for frame in here.Deal(asked(), Caller(name))]
-        return sum(len(frame_codec.decode_frames(frame)) for frame in sent)
+        return sum(len(codec.decode_frames(frame)) for frame in sent)
 
     return asyncio.create_task(frames())
 

@@ -18,7 +18,7 @@ from umpc.dealer.server import ALLOWED as OF_DEALER
 from umpc.dealer.server import DealerServer
 from umpc.errors import UmpcError
 from umpc.node.budget.ledger_place import Place
-from umpc.node.budget.ledger_reading import Snapshot, read_beside
+from umpc.node.budget.ledgerfile import Snapshot, read_beside
 from umpc.node.config import load_datasets
 from umpc.node.datasets import Dataset
 from umpc.node.run.coordinator import Unwatched
@@ -27,7 +27,7 @@ from umpc.study.parts import Participant
 from umpc.study.report import Report
 from umpc.transport.authority import Authority
 from umpc.transport.identity import Identity, load_identity
-from umpc.transport.services import rpc
+from umpc.transport.tls import rpc
 from umpc_papers.shuffler.server import ALLOWED as OF_SHUFFLER
 from umpc_papers.shuffler.server import ShufflerServer
 

@@ -18,10 +18,10 @@ from typing import Any, NoReturn
 from umpc.errors import CertificateError, PeerUnavailable
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.transport.certificates import ROLES
+from umpc.transport.channels import Allowed, RoleGuard
 from umpc.transport.heartbeat import BEATEN, METHOD, Calls
 from umpc.transport.identity import Identity
-from umpc.transport.role_guard import Allowed, RoleGuard
-from umpc.transport.services import EOF, grpc
+from umpc.transport.tls import EOF, grpc
 
 UNTOLD = {"progress"}
 """Messages whose number depends on how fast a machine is."""
@@ -198,7 +198,7 @@ class Network:
         timeout: float,
         patience: float = 60,
     ) -> Channel:
-        """Connect as `umpc.transport.hub.routes.connect` does."""
+        """Connect as `umpc.transport.stream.connect` does."""
         server = self._servers.get(address)
         if server is None:
             await asyncio.sleep(timeout)

@@ -15,8 +15,9 @@ from umpc.enrolment.register import ADMITTED, ASKED, DECLINED, RequestReceiver
 from umpc.enrolment.texts import AdmissionText, Invitation, Request
 from umpc.errors import CertificateError, ConfigError
 from umpc.transport import authority
-from umpc.transport.authority import Authority, load_certificate, load_identity
-from umpc.transport.certificates import fingerprint, issuer_fingerprint
+from umpc.transport.authority import Authority
+from umpc.transport.certificates import fingerprint, issuer_fingerprint, load_certificate
+from umpc.transport.identity import load_identity
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 

@@ -40,9 +40,10 @@ from umpc.enrolment.site_side import (
 )
 from umpc.enrolment.texts import Invitation, Request
 from umpc.errors import CertificateError, PeerUnavailable
-from umpc.transport.authority import Authority, load_identity
+from umpc.transport.addresses import split_address
+from umpc.transport.authority import Authority
 from umpc.transport.certificates import clock, names_of, parse_certificate
-from umpc.transport.diagnose import split_address
+from umpc.transport.identity import load_identity
 
 
 class Consortium:

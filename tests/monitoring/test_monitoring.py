@@ -28,10 +28,11 @@ from umpc.errors import (
 from umpc.monitoring import metrics as endpoint
 from umpc.monitoring.metrics import Metrics, first_fault, monitored
 from umpc.protocol_version import PROTOCOL
-from umpc.transport.authority import Authority, load_identity
+from umpc.transport.addresses import split_address
+from umpc.transport.authority import Authority
 from umpc.transport.certificates import ROLES
 from umpc.transport.channels import bind, connect, make_server
-from umpc.transport.diagnose import split_address
+from umpc.transport.identity import load_identity
 from umpc.transport.tls import grpc
 
 DASHBOARD = Path(umpc.__file__).parents[1] / "deploy/grafana/umpc.json"

@@ -11,7 +11,8 @@ import umpc
 from tests.support.collector import attributes, collector
 from umpc.errors import ConfigError, PolicyRefused
 from umpc.monitoring.traces import STEPS, Tracing
-from umpc.transport.authority import Authority, load_identity
+from umpc.transport.authority import Authority
+from umpc.transport.identity import load_identity
 
 HASH = bytes(range(32))
 NODE = Path(umpc.__file__).parent / "node"

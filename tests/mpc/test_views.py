@@ -30,9 +30,9 @@ from tests.support.mpc_studies import (
     uniformity,
 )
 from umpc.crypto.ring import RINGS
+from umpc.mpc.chunks import Pattern
 from umpc.mpc.masked import compiler
 from umpc.mpc.masked.material import SeededPart, Shares
-from umpc.mpc.masked.plan import Pattern
 from umpc.mpc.masked.plan_items import RecordPlace
 from umpc.ustat.kernel import Kernel
 

@@ -21,8 +21,7 @@ from umpc.node.approvals import ACCEPTED, Approvals, approvals_beside
 from umpc.node.budget.ledger import Ledger
 from umpc.node.config import NodeConfig, load_node_config
 from umpc.node.config_section import IDENTITY_FILES
-from umpc.node.datasets import Admission, open_ledger
-from umpc.node.field_sets import MOST
+from umpc.node.datasets import MOST, Admission, open_ledger
 from umpc.node.policy import ANYTHING
 from umpc.node.server import public_error
 from umpc.study.document import Study

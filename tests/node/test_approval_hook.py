@@ -11,8 +11,7 @@ import pytest
 
 from tests.support.node_files import load, refused
 from umpc.errors import ApprovalPending
-from umpc.node.approvals import Approvals
-from umpc.node.datasets import LEAST_SECONDS, ApprovalHook
+from umpc.node.approvals import LEAST_SECONDS, ApprovalHook, Approvals
 
 
 def study(name: str):

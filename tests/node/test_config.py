@@ -13,8 +13,9 @@ from umpc.errors import ConfigError
 from umpc.node.config import NodeConfig, changed_keys, key_digests, load_node_config
 from umpc.node.config_section import IDENTITY_FILES
 from umpc.node.policy import ANYTHING, Policy
-from umpc.node.records import TableSource, load_records
+from umpc.node.records import load_records
 from umpc.node.table.conversions import NumberFormat
+from umpc.node.table.source import TableSource
 
 
 def test_defaults(site):

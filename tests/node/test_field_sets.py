@@ -1,4 +1,4 @@
-"""umpc.node.field_sets: which studies ask about one set of fields, and the refusal of too many."""
+"""umpc.node.datasets: which studies ask about one set of fields, and the refusal of too many."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from tests.support.studies import CLASSES, make_study
 from umpc.errors import TooManySchemas
 from umpc.node.budget.ledger import Ledger
-from umpc.node.field_sets import MOST, count_fields, digest_of
+from umpc.node.datasets import MOST, count_fields, digest_of
 from umpc.study.parts import FieldText
 
 X, Y = FieldText("x", "0", "3", whole=True), FieldText("y", "0", "3", whole=True)

@@ -12,9 +12,10 @@ import pytest
 import umpc
 from tests.support.studies import KENDALL, make_study
 from umpc.errors import PolicyRefused, StudyError
-from umpc.node.field_sets import digest_of
+from umpc.node.datasets import digest_of
 from umpc.node.policy import ANYTHING
-from umpc.node.records import TableSource, load_records, places_among_own
+from umpc.node.records import load_records, places_among_own
+from umpc.node.table.source import TableSource
 from umpc.protocols.registry import PROTOCOLS, checked
 from umpc.study.computation import computation_hash
 from umpc.study.parts import FieldText, Person

@@ -1,4 +1,4 @@
-"""umpc.node.prepared_attempts: a prepared attempt runs once.
+"""umpc.node.standing: a prepared attempt runs once.
 
 Its reservation is never forgotten.
 """
@@ -15,13 +15,9 @@ from tests.support.protocols import run_own_steps
 from tests.support.sessions import Run
 from tests.support.studies import LOUD, clear_sums
 from umpc.crypto.rounds import run_in_memory
-from umpc.errors import (
-    LedgerError,
-    PreparationLost,
-    RemoteProtocolError,
-)
-from umpc.node.prepared_attempts import PreparedAttempt, PreparedAttempts
+from umpc.errors import LedgerError, PreparationLost, RemoteProtocolError
 from umpc.node.spool import Spool
+from umpc.node.standing import PreparedAttempt, PreparedAttempts
 
 HOUR = 3600
 

@@ -22,9 +22,9 @@ from tests.support.site_tables import (
     table,
 )
 from umpc import errors
-from umpc.node.records import TableSource, load_records
+from umpc.node.records import load_records
 from umpc.node.table.columns import _connect, _cursor, open_table
-from umpc.node.table.source import TableSite
+from umpc.node.table.source import TableSite, TableSource
 from umpc.ustat.schema import FieldSchema
 
 # --- what is read -----------------------------------------------------------------------------

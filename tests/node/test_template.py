@@ -10,8 +10,8 @@ import pytest
 from tests.support.node_files import load, refused
 from umpc.errors import ConfigError
 from umpc.node.policy import ANYTHING
-from umpc.node.records import TableSource
 from umpc.node.table.conversions import NumberFormat
+from umpc.node.table.source import TableSource
 from umpc.node.template import configured, template
 
 

@@ -18,9 +18,10 @@ from tests.postgresql.conftest import PASSWORD
 from tests.support.studyfiles import run_two_sites
 from umpc.deployment.processes import UMPC, Deployment, ended_with_us
 from umpc.errors import DataError
-from umpc.node.records import TableSource, load_records
-from umpc.node.table.given_up import waited_for
+from umpc.node.records import load_records
+from umpc.node.table.source import TableSource
 from umpc.node.table.sql_source import SqlSource
+from umpc.transport.patience import waited_for
 from umpc.ustat.schema import FieldSchema
 
 SETUP = """

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from umpc.errors import EncodingError, InsufficientBudget, StudyError, UmpcError, error_classes
-from umpc.proto import codec, frame_codec
+from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study import messages as m
 from umpc.study.messages import (
@@ -102,7 +102,7 @@ node_messages = st.one_of(
     st.builds(m.Progress, line, u64, u64),
     st.builds(m.Failure, line, line, line, line),
 )
-owners = st.lists(u32, max_size=frame_codec.MAX_DEGREE).map(tuple)
+owners = st.lists(u32, max_size=codec.MAX_DEGREE).map(tuple)
 frames = st.tuples(st.integers(0, 40), st.integers(0, 64)).flatmap(
     lambda f: st.builds(
         Frame,
@@ -123,8 +123,8 @@ KINDS = {
         coordinator_messages,
     ),
     "node": (pb.NodeMessage, codec.decode_node, codec.encode_node, node_messages),
-    "frame": (pb.Frame, frame_codec.decode_frame, frame_codec.encode_frame, frames),
-    "member": (pb.Member, codec.decode_member, frame_codec.encoded, members),
+    "frame": (pb.Frame, codec.decode_frame, codec.encode_frame, frames),
+    "member": (pb.Member, codec.decode_member, codec.encoded, members),
 }
 every_kind = pytest.mark.parametrize("kind", KINDS)
 
@@ -134,7 +134,7 @@ every_kind = pytest.mark.parametrize("kind", KINDS)
 def test_every_message_comes_back(kind, data):
     cls, decode, encode, strategy = KINDS[kind]
     message = data.draw(strategy)
-    assert decode(frame_codec.parse(cls, encode(message).SerializeToString())) == message
+    assert decode(codec.parse(cls, encode(message).SerializeToString())) == message
 
 
 @every_kind
@@ -166,14 +166,14 @@ def decode_or_refuse(kind: str, raw: bytes) -> None:
     """Nothing but EncodingError may be raised, and what decodes must encode again."""
     cls, decode, encode, _ = KINDS[kind]
     try:
-        message = decode(frame_codec.parse(cls, raw))
+        message = decode(codec.parse(cls, raw))
     except EncodingError as error:
         assert error.message
         return
     assert decode(encode(message)) == message
 
 
-MEMBER = frame_codec.encoded(Member("n", 1, bytes(32), bytes(32), 0, b"", bytes(64)))
+MEMBER = codec.encoded(Member("n", 1, bytes(32), bytes(32), 0, b"", bytes(64)))
 
 
 def decode_share(size: int) -> bytes:
@@ -222,7 +222,7 @@ def test_a_question_and_an_answer_have_a_largest_size():
 
 def test_the_limits_of_the_wire_are_those_of_a_study():
     assert codec.MAX_QUESTION == 8 * MOST_CELLS
-    assert frame_codec.MAX_DEGREE == MAX_DEGREE
+    assert codec.MAX_DEGREE == MAX_DEGREE
 
 
 # --- messages of a wrong size -----------------------------------------------------------------
@@ -258,7 +258,7 @@ def test_a_failure_comes_back_as_its_class_and_never_with_its_detail(name):
     )
     raw = codec.encode_node(codec.failure_of(error)).SerializeToString()
     assert b"42.5" not in raw
-    again = codec.error_of(codec.decode_node(frame_codec.parse(pb.NodeMessage, raw)))
+    again = codec.error_of(codec.decode_node(codec.parse(pb.NodeMessage, raw)))
     assert type(again) is type(error)
     assert (again.message, again.culprit, again.step, again.detail) == (
         "what happened",

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from umpc.proto import frame_codec
+from umpc.proto import codec
 from umpc.study.messages import MAX_PAYLOAD, STEPS, Frame, frame_bytes
 
 u32 = st.integers(0, 300) | st.integers(0, 2**32 - 1)
 frames = st.builds(
     Frame,
     step=st.sampled_from(sorted(STEPS)),
-    owners=st.lists(u32, max_size=frame_codec.MAX_DEGREE).map(tuple),
+    owners=st.lists(u32, max_size=codec.MAX_DEGREE).map(tuple),
     chunk=u32,
     count=u32,
     width=u32,
@@ -36,16 +36,16 @@ def test_a_frames_size_is_known_from_its_shape_alone(frame):
         len(frame.payload),
         frame.round,
     )
-    assert predicted == frame.wire_bytes == len(frame_codec.encode_frame(frame).SerializeToString())
+    assert predicted == frame.wire_bytes == len(codec.encode_frame(frame).SerializeToString())
 
 
 @pytest.mark.parametrize("round", [0, 1, 127, 128, 300])
 @pytest.mark.parametrize("owner", [0, 127, 128, 2**32 - 1])
-@pytest.mark.parametrize("degree", range(frame_codec.MAX_DEGREE + 1))
+@pytest.mark.parametrize("degree", range(codec.MAX_DEGREE + 1))
 def test_owners_and_rounds_of_any_size_are_counted(degree, owner, round):
     frame = Frame("open", (owner,) * degree, 1, 8, 1, b"x", round)
-    assert frame.wire_bytes == len(frame_codec.encode_frame(frame).SerializeToString())
-    assert frame_codec.decode_frame(frame_codec.encode_frame(frame)) == frame
+    assert frame.wire_bytes == len(codec.encode_frame(frame).SerializeToString())
+    assert codec.decode_frame(codec.encode_frame(frame)) == frame
 
 
 @pytest.mark.parametrize("number", BYTES_OF_VARINT)
@@ -53,14 +53,14 @@ def test_owners_and_rounds_of_any_size_are_counted(degree, owner, round):
 def test_numbers_of_any_size_are_counted(field, number):
     numbers = {"chunk": 1, "count": 1, "width": 1, "round": 1} | {field: number}
     frame = Frame("material", (0, 1, 2), payload=b"", **numbers)
-    assert frame.wire_bytes == len(frame_codec.encode_frame(frame).SerializeToString())
+    assert frame.wire_bytes == len(codec.encode_frame(frame).SerializeToString())
 
 
 @pytest.mark.parametrize("size", [0, 1, 127, 128, 16383, 16384, MAX_PAYLOAD])
 @pytest.mark.parametrize("step", sorted(STEPS))
 def test_payloads_of_any_size_are_counted(step, size):
     frame = Frame(step, (1, 200), 0, size, 8, bytes(size))
-    assert frame.wire_bytes == len(frame_codec.encode_frame(frame).SerializeToString())
+    assert frame.wire_bytes == len(codec.encode_frame(frame).SerializeToString())
 
 
 @pytest.mark.parametrize(
@@ -68,5 +68,5 @@ def test_payloads_of_any_size_are_counted(step, size):
 )
 def test_frames_of_other_owners_or_rounds_are_other_frames(change):
     frame = Frame("open", (0, 1, 2), 0, 8, 1, b"x", 1)
-    other = frame_codec.decode_frame(frame_codec.encode_frame(replace(frame, **change)))
+    other = codec.decode_frame(codec.encode_frame(replace(frame, **change)))
     assert other != frame and other.key != frame.key

@@ -1,4 +1,4 @@
-"""umpc.proto.frame_codec: frames and bytes by step of a wrong shape are refused."""
+"""umpc.proto.codec: frames and bytes by step of a wrong shape are refused."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import suppress
 import pytest
 
 from umpc.errors import EncodingError
-from umpc.proto import codec, frame_codec
+from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study.messages import MAX_PAYLOAD, STEPS
 
@@ -23,8 +23,8 @@ def test_a_frame_that_announces_much_and_carries_little_takes_no_memory(step):
     tracemalloc.start()
     try:
         with suppress(EncodingError):  # the readers of packed steps check the size
-            decoded = frame_codec.decode_frame(frame_codec.parse(pb.Frame, raw))
-            assert frame_codec.decode_frame(frame_codec.encode_frame(decoded)) == decoded
+            decoded = codec.decode_frame(codec.parse(pb.Frame, raw))
+            assert codec.decode_frame(codec.encode_frame(decoded)) == decoded
         assert tracemalloc.get_traced_memory()[1] < LARGEST
     finally:
         tracemalloc.stop()
@@ -48,13 +48,13 @@ def test_a_frame_that_announces_much_and_carries_little_takes_no_memory(step):
 )
 def test_a_frame_of_a_wrong_shape_is_refused(frame, reason):
     with pytest.raises(EncodingError, match=reason):
-        frame_codec.decode_frame(frame)
+        codec.decode_frame(frame)
 
 
 def test_the_largest_frame_is_taken():
     assert (
         len(
-            frame_codec.decode_frame(
+            codec.decode_frame(
                 pb.Frame(step=2, count=1, width=8 << 20, payload=bytes(MAX_PAYLOAD))
             ).payload
         )
@@ -66,7 +66,7 @@ def test_the_largest_frame_is_taken():
     ("sent", "reason"),
     [
         (
-            [(STEPS["open"], number) for number in range(frame_codec.MAX_SENT + 1)],
+            [(STEPS["open"], number) for number in range(codec.MAX_SENT + 1)],
             "at most 256 rounds, bytes of 257 came",
         ),
         ([(STEPS["open"], 2), (STEPS["open"], 1)], "out of order"),
@@ -97,15 +97,15 @@ FRAME = pb.Frame(step=2, count=1, width=8, payload=b"x")
     ("frame", "reason"),
     [
         (pb.Frame(step=2, more=[pb.Frame(step=2, more=[FRAME])]), "1 more came with it"),
-        (pb.Frame(step=2, more=[FRAME] * frame_codec.MAX_TOGETHER), "at most 1024 frames"),
+        (pb.Frame(step=2, more=[FRAME] * codec.MAX_TOGETHER), "at most 1024 frames"),
         (pb.Frame(step=2, more=[pb.Frame()]), "unknown step 0"),
     ],
 )
 def test_several_frames_of_a_wrong_shape_are_refused(frame, reason):
     with pytest.raises(EncodingError, match=reason):
-        frame_codec.decode_frames(frame)
+        codec.decode_frames(frame)
 
 
 def test_where_one_frame_is_due_no_more_may_come_with_it():
     with pytest.raises(EncodingError, match="1 more came with it"):
-        frame_codec.decode_frame(pb.Frame(step=2, count=1, width=8, payload=b"x", more=[FRAME]))
+        codec.decode_frame(pb.Frame(step=2, count=1, width=8, payload=b"x", more=[FRAME]))

@@ -1,4 +1,4 @@
-"""umpc.proto.frame_codec: a large message comes back from its pieces, and nothing else does."""
+"""umpc.proto.codec: a large message comes back from its pieces, and nothing else does."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import Sequence
 import pytest
 
 from umpc.errors import EncodingError, RangeError
-from umpc.proto import codec, frame_codec
+from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study import messages as m
 from umpc.study.messages import MAX_PAYLOAD, Frame
 from umpc.study.sizes import MAX_MEMBERS
 
-BYTES = frame_codec.PIECE_BYTES
+BYTES = codec.PIECE_BYTES
 LARGE = m.Begin(
     tuple(bytes([number % 251]) * 32 for number in range(24_000)),
     tuple(bytes([number % 249]) * 64 for number in range(24_000)),
@@ -29,33 +29,33 @@ def read(messages: Sequence[pb.CoordinatorMessage]) -> pb.CoordinatorMessage | N
     async def come() -> pb.CoordinatorMessage | None:
         return next(left, None)
 
-    return asyncio.run(frame_codec.joined(come))
+    return asyncio.run(codec.joined(come))
 
 
 def test_a_small_message_goes_as_it_is_and_a_large_one_in_pieces():
     small = codec.encode_coordinator(m.Drop())
-    assert list(frame_codec.cut(small)) == [small] and read([small]) == small
-    sent = list(frame_codec.cut(codec.encode_coordinator(LARGE)))
+    assert list(codec.cut(small)) == [small] and read([small]) == small
+    sent = list(codec.cut(codec.encode_coordinator(LARGE)))
     assert len(sent) == 3 and all(each.ByteSize() <= BYTES + 32 for each in sent)
     assert read(sent) == codec.encode_coordinator(LARGE) and read([]) is None
 
 
 def test_the_largest_frame_goes_as_it_is():
     frame = Frame("total", (), 2**32 - 1, MAX_PAYLOAD, 8, bytes(MAX_PAYLOAD), 2**32 - 1)
-    assert len(list(frame_codec.cut(codec.encode_coordinator(m.Part(frame))))) == 1
+    assert len(list(codec.cut(codec.encode_coordinator(m.Part(frame))))) == 1
 
 
 def test_a_request_to_the_dealer_goes_by_the_same_means():
     signatures = (bytes(64),) * 20_000
     whole = codec.deal_request(b"{}", (), (), signatures)
-    first, *others = sent = list(frame_codec.cut(whole))
+    first, *others = sent = list(codec.cut(whole))
     assert len(others) == 1 and first.HasField("piece") and not first.signatures
     left = iter(sent)
 
     async def come() -> pb.DealRequest | None:
         return next(left, None)
 
-    assert asyncio.run(frame_codec.joined(come)) == whole
+    assert asyncio.run(codec.joined(come)) == whole
 
 
 def piece(data: bytes, left: int) -> pb.CoordinatorMessage:
@@ -70,7 +70,7 @@ def piece(data: bytes, left: int) -> pb.CoordinatorMessage:
         ([piece(b"", 2)], "0 bytes with 2 left came"),
         ([piece(b"a", 2), piece(b"b", 2)], "1 bytes with 2 left came"),
         ([piece(b"a", 2), piece(b"bcd", 0)], "3 bytes with 0 left came"),
-        ([piece(b"a", frame_codec.MOST_BYTES)], "at most 8388608 bytes"),
+        ([piece(b"a", codec.MOST_BYTES)], "at most 8388608 bytes"),
         ([piece(b"abc", 0)], "no CoordinatorMessage"),
     ],
 )
@@ -89,9 +89,9 @@ def test_a_message_inside_pieces_is_no_piece_again():
 
 def test_a_message_that_is_too_large_is_not_sent():
     """Its sender says so: a node that got it would name an honest coordinator."""
-    text = "x" * frame_codec.MOST_BYTES
+    text = "x" * codec.MOST_BYTES
     with pytest.raises(RangeError, match="take fewer nodes"):
-        list(frame_codec.cut(codec.encode_coordinator(m.Abort("", text))))
+        list(codec.cut(codec.encode_coordinator(m.Abort("", text))))
 
 
 def test_the_members_of_the_largest_study_fit_whatever_their_certificates_are():
@@ -110,4 +110,4 @@ def test_the_members_of_the_largest_study_fit_whatever_their_certificates_are():
         openings=[bytes(32)] * MAX_MEMBERS,
         signatures=[bytes(64)] * MAX_MEMBERS,
     )
-    assert request.ByteSize() <= frame_codec.MOST_BYTES
+    assert request.ByteSize() <= codec.MOST_BYTES

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from umpc.crypto.rounds import Message
-from umpc.proto.frame_codec import encode_frame
+from umpc.proto.codec import encode_frame
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study.messages import STEPS, Frame, frame_bytes, frame_of
 

@@ -9,13 +9,12 @@ import pytest
 
 from tests.support.ledgers import D, pay
 from umpc import errors as e
-from umpc.node.audit.entry import AuditRow
-from umpc.node.audit.trail import AuditTrail
+from umpc.node.audit.trail import AuditRow, AuditTrail
 from umpc.node.backup.archive import back_up
 from umpc.node.backup.restoring import Statement, restore
 from umpc.node.budget.ledger import Ledger
 from umpc.node.budget.ledger_place import Place
-from umpc.node.budget.ledger_reading import read_beside
+from umpc.node.budget.ledgerfile import read_beside
 from umpc.node.config import NodeConfig, load_node_config
 from umpc.node.config_section import IDENTITY_FILES
 

@@ -19,7 +19,7 @@ from umpc.mpc.transfers.message_shapes import extend_shape, set_up_shapes
 from umpc.simulation import Simulated
 from umpc.study.document import Study
 from umpc.testing import lying
-from umpc.ustat.hypergraph import Owners
+from umpc.ustat.cell_rows import Owners
 from umpc_papers.bell_2pc.pair_mechanisms import PairLaplace, PairResponse
 
 EQUAL = "a.x == b.x"

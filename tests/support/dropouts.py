@@ -19,7 +19,7 @@ from umpc.coordinator.studyfile import load_study_file
 from umpc.study.attempt import without
 from umpc.study.document import Study
 from umpc.study.report import Report
-from umpc.transport.authority import load_identity
+from umpc.transport.identity import load_identity
 
 EXACT = "1000000000"
 """An ε with which the noise is 0."""

@@ -18,8 +18,8 @@ from tests.support.sessions import Run
 from tests.support.spread import LinkInMemory
 from tests.support.studies import Entropy
 from umpc.compute.executor import Executor, InlineExecutor
-from umpc.dealer import attempt_run
-from umpc.dealer.attempt_run import AttemptRun
+from umpc.dealer import server
+from umpc.dealer.server import AttemptRun
 from umpc.dealer.session import DealerSession
 from umpc.errors import RemoteProtocolError, UmpcError
 from umpc.node.run.chunks import evaluate_chunks
@@ -184,7 +184,7 @@ class Interleaved:
             await reader.prefetched()
             links: Any = {other: self.links[node, other] for other in self._nodes if other != node}
             place = self._places[node]
-            rounds = Rounds(self.run.nodes[node], links, reader, _here, _quiet, place)
+            rounds = Rounds(self.run.nodes[node], links, reader, _here, _here, _quiet, place)
             rounds._step = "evaluate"
             await evaluate_chunks(rounds, self._chunks_of(node))
         except (UmpcError, ExceptionGroup) as ended:
@@ -208,7 +208,7 @@ class Interleaved:
 def same_dealer(monkeypatch: Any) -> None:
     """Let every dealer draw the same seeds, so that runs can be compared."""
     monkeypatch.setattr(
-        attempt_run, "_session_of", lambda attempt: DealerSession(attempt, Entropy("dealer"))
+        server, "_session_of", lambda attempt: DealerSession(attempt, Entropy("dealer"))
     )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from tests.system.conftest import Lab
 from umpc.deployment.processes import stop
 from umpc.node.budget.ledger_place import Place
-from umpc.node.budget.ledger_reading import Snapshot, read_beside
+from umpc.node.budget.ledgerfile import Snapshot, read_beside
 
 
 def start_again(

@@ -6,8 +6,8 @@ from typing import Any, cast
 
 from umpc.errors import DataError
 from umpc.node.budget.ledger import Ledger
-from umpc.node.prepared_attempts import PreparedAttempts
 from umpc.node.run.context import Site
+from umpc.node.standing import PreparedAttempts
 from umpc.simulation import AUTHORITY
 
 

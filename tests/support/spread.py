@@ -15,7 +15,7 @@ import pytest
 from tests.support.sessions import Run
 from umpc.compute.executor import Executor, InlineExecutor
 from umpc.crypto.rounds import Message
-from umpc.dealer import attempt_run
+from umpc.dealer import server
 from umpc.mpc.masked import plan
 from umpc.mpc.masked.compiler import program_of
 from umpc.mpc.masked.tasks import Heard, OwnerBatch, Said, TaskRounds
@@ -32,7 +32,7 @@ def small_chunks(material: int = 800) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(plan, "MATERIAL_BYTES", material)
         patch.setattr(running_chunks, "SMALLEST_TASK", 1)
-        patch.setattr(attempt_run, "SMALLEST_TASK", 1)
+        patch.setattr(server, "SMALLEST_TASK", 1)
         yield
     program_of.cache_clear()
 
@@ -66,7 +66,7 @@ class LinkInMemory:
         return self.mailbox.wanted(key)
 
     async def receive(self, key: Any) -> Message:
-        frame = await self.mailbox.get(key)
+        frame = await self.mailbox.wanted(key)
         return Message(frame.step, frame.payload, frame.count, frame.width, frame.round)
 
 
@@ -136,7 +136,7 @@ async def _evaluated(run: Run, places: Sequence[Executor | None]) -> Evaluated:
 async def _node(run: Run, node: int, links: dict[int, Any], place: Executor | None) -> None:
     chunks = [*run.attempt.chunks_of(node)]
     material: Any = MaterialInMemory([run.material(chunk, node) for chunk in chunks])
-    driver = rounds.Rounds(run.nodes[node], links, material, _here, _quiet, place)
+    driver = rounds.Rounds(run.nodes[node], links, material, _here, _here, _quiet, place)
     driver._step = "evaluate"
     await running_chunks.evaluate_chunks(driver, chunks)
 

@@ -26,13 +26,13 @@ from umpc.deployment.processes import UMPC, Deployment, Served, stop
 from umpc.errors import PeerLost
 from umpc.node.budget.ledger import Ledger
 from umpc.node.budget.ledger_place import Place
-from umpc.node.budget.ledger_reading import read_beside
+from umpc.node.budget.ledgerfile import read_beside
 from umpc.protocols.registry import PROTOCOLS, USUAL
 from umpc.study.document import Study
 from umpc.study.parts import FieldText
 from umpc.study.report import Report
 from umpc.study.settings import keys_of
-from umpc.transport.authority import Identity, load_identity
+from umpc.transport.identity import Identity, load_identity
 from umpc.ustat.statistics import LIBRARY
 
 Led = TypeVar("Led")

@@ -34,7 +34,7 @@ from umpc.deployment.processes import UMPC
 from umpc.testing import lying
 
 COMMON = (
-    "umpc.transport.services",
+    "umpc.transport.tls",
     "umpc.transport.identity",
     "cryptography.hazmat.backends.openssl.backend",
     "umpc.cli.main",

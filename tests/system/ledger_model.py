@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from umpc.node.budget.ledger_reading import Snapshot
+from umpc.node.budget.ledgerfile import Snapshot
 
 
 @dataclass

@@ -15,7 +15,7 @@ from umpc.cli.main import umpc
 from umpc.deployment.processes import stop
 from umpc.errors import LedgerError
 from umpc.node.budget.ledger_place import Place
-from umpc.node.budget.ledger_reading import read_beside
+from umpc.node.budget.ledgerfile import read_beside
 
 CHANGED = "of the same fields and condition: the table changed"
 

@@ -10,7 +10,7 @@ from cryptography import x509
 
 from tests.system.conftest import Lab, command
 from umpc import errors as e
-from umpc.transport.diagnose import shown_certificate
+from umpc.transport.addresses import shown_certificate
 
 ALL = ("coordinator", "dealer", "node-1", "node-2", "node-3")
 

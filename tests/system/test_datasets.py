@@ -10,7 +10,7 @@ from tests.system.conftest import TABLE
 from umpc.cli.main import umpc
 from umpc.errors import ApprovalPending, StudyError
 from umpc.node.budget.ledger_place import Place
-from umpc.node.budget.ledger_reading import read_beside
+from umpc.node.budget.ledgerfile import read_beside
 
 ENTRY = (
     '[[datasets]]\nname = "{0}"\npath = "{0}.csv"\n'

@@ -19,9 +19,9 @@ from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.protocols.registry import PROTOCOLS
 from umpc.study.document import Study
 from umpc.study.report import Report
-from umpc.transport.authority import Identity
-from umpc.transport.hub.address import parse_hub
+from umpc.transport.addresses import parse_hub
 from umpc.transport.hub.connection import ask_status
+from umpc.transport.identity import Identity
 
 RECORDS = 30
 """Records of each of the two nodes."""

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from umpc.deployment.processes import UMPC
 from umpc.node.budget.ledger_place import Place
-from umpc.node.budget.ledger_reading import read_beside
+from umpc.node.budget.ledgerfile import read_beside
 
 SHARE_BYTES = 32 + 12 + 9 + 5 + 22
 """The least bytes of a share on the wire: the attempt, three sums of 4 bytes, the frame of HTTP/2,

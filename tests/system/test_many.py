@@ -10,7 +10,7 @@ from tests.system.conftest import TABLE, Lab, command, costs_what_was_predicted
 from umpc.coordinator.client import run_study
 from umpc.errors import ConfigError
 from umpc.node.budget.ledger_place import Place as LedgerPlace
-from umpc.node.budget.ledger_reading import read_beside
+from umpc.node.budget.ledgerfile import read_beside
 from umpc.study.parts import FieldText
 
 HOSTS = {"host-1": (1, 2, 3, 4), "host-2": (5, 6)}

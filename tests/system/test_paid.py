@@ -22,8 +22,8 @@ from umpc.proto import codec
 from umpc.study import messages as m
 from umpc.transport.authority import Authority
 from umpc.transport.identity import Identity, load_identity
-from umpc.transport.services import node_stub
 from umpc.transport.stream import RpcStream
+from umpc.transport.tls import node_stub
 
 EPSILON = Fraction(1, 10)
 AT_A_NODE = [

@@ -15,7 +15,7 @@ from tests.system.conftest import command
 from umpc.coordinator.studyfile_text import write_study_file
 from umpc.deployment.processes import Deployment, stop
 from umpc.node.budget.ledger_place import Place
-from umpc.node.budget.ledger_reading import read_beside
+from umpc.node.budget.ledgerfile import read_beside
 
 ROOT = Path(__file__).parents[2]
 INSTALLED = {"PYTHONPATH": os.pathsep.join((str(ROOT / "tests" / "toy"), str(ROOT)))}

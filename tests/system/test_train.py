@@ -12,7 +12,7 @@ import pytest
 from tests.support.studies import generator
 from umpc.deployment.processes import UMPC, stop
 from umpc.node.budget.ledger_place import Place
-from umpc.node.budget.ledger_reading import read_beside
+from umpc.node.budget.ledgerfile import read_beside
 
 
 def write_table(path: Path) -> None:

@@ -19,7 +19,7 @@ from umpc.coordinator.studyfile import load_study_file
 from umpc.dp.events import PureEvent
 from umpc.errors import AlreadyReleased, PeerLost, RemoteProtocolError
 from umpc.study import messages as m
-from umpc.transport.authority import load_identity
+from umpc.transport.identity import load_identity
 from umpc_papers.testing import lying
 
 FAR = 6

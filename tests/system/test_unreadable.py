@@ -8,10 +8,10 @@ import re
 import pytest
 
 from tests.system.conftest import Lab
-from umpc.transport.authority import load_identity
-from umpc.transport.hub.routes import connect
-from umpc.transport.role_guard import MOST_TOLD
+from umpc.transport.channels import MOST_TOLD
+from umpc.transport.identity import load_identity
 from umpc.transport.status import CULPRIT
+from umpc.transport.stream import connect
 from umpc.transport.tls import grpc
 
 BYTES = b"\xff\xff\xff\xff"

@@ -12,7 +12,7 @@ from tests.system.conftest import TABLE
 from umpc.coordinator.client import run_study
 from umpc.errors import PolicyRefused
 from umpc.node.budget.ledger_place import Place
-from umpc.node.budget.ledger_reading import read_beside
+from umpc.node.budget.ledgerfile import read_beside
 
 LOUD = {"edges": "all", "backend": "grid", "epsilon": "1e12", "noise": "distributed"}
 RULES = '[policy]\nmin_colluding = 0\npublic_filters = ["age"]\n'

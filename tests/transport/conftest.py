@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from umpc.transport.authority import Authority, load_identity
+from umpc.transport.authority import Authority
+from umpc.transport.identity import load_identity
 
 sys.path.insert(0, str(Path(__file__).parent))  # for transport_echo, which is also a program
 

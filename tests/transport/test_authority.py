@@ -12,14 +12,9 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from umpc.errors import CertificateError, ConfigError
-from umpc.transport.authority import (
-    Authority,
-    fingerprint,
-    load_identity,
-    load_key,
-    names_of,
-    request,
-)
+from umpc.transport.authority import Authority, request
+from umpc.transport.certificates import fingerprint, load_key, names_of
+from umpc.transport.identity import load_identity
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 

@@ -1,4 +1,4 @@
-"""umpc.transport.status: the peer's status counts, whenever gRPC sets one of its own."""
+"""umpc.transport.stream_reader: the peer's status counts, whenever gRPC sets one of its own."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import pytest
 
 from tests.transport.talk import Bytes, run
 from umpc.errors import DataError, PeerLost
-from umpc.transport import status as status_module
-from umpc.transport.status import CULPRIT, OF_CORE, CallEnd, blame_of, error_of, status_of
+from umpc.transport import stream_reader as reader_module
+from umpc.transport.status import CULPRIT, blame_of, error_of, status_of
+from umpc.transport.stream_reader import OF_CORE, CallEnd
 from umpc.transport.tls import grpc
 
 CORE = (grpc.StatusCode.INTERNAL, OF_CORE)
@@ -99,7 +100,7 @@ def test_a_peer_that_ended_the_call_well_has_no_failure():
 
 
 def test_without_a_status_of_the_peer_grpcs_own_counts(monkeypatch):
-    monkeypatch.setattr(status_module, "REASON_SECONDS", 0.02)
+    monkeypatch.setattr(reader_module, "REASON_SECONDS", 0.02)
     assert isinstance(asyncio.run(read_failing(CORE)), PeerLost)
 
 
@@ -108,7 +109,7 @@ def test_a_status_that_grpc_did_not_make_waits_for_nothing(monkeypatch, status):
     def wait(seconds: float) -> None:
         raise AssertionError("it waits")
 
-    monkeypatch.setattr(status_module.asyncio, "sleep", wait)
+    monkeypatch.setattr(reader_module.asyncio, "sleep", wait)
     assert not isinstance(asyncio.run(read_failing(status)), AssertionError)
 
 

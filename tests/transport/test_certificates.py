@@ -11,8 +11,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from umpc.errors import CertificateError
-from umpc.transport.certificates import public_key_of, verify_certificate
-from umpc.transport.revoked import Revoked
+from umpc.transport.certificates import Revoked, public_key_of, verify_certificate
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 

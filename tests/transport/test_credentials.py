@@ -12,14 +12,16 @@ from umpc.crypto.signing import as_of_now, is_signature
 from umpc.errors import CertificateError, RemoteProtocolError
 from umpc.study.attempt import check_member, sign_member
 from umpc.study.sizes import Member
-from umpc.transport.authority import Authority, Identity, load_identity
+from umpc.transport.authority import Authority
+from umpc.transport.certificates import Revoked
 from umpc.transport.identity import (
+    Identity,
     IdentityFolder,
     credentials_of,
+    load_identity,
     verifier_of,
     verifier_of_members,
 )
-from umpc.transport.revoked import Revoked
 
 STUDY = bytes(32)
 MEMBER = Member("north", 5, b"c" * 32, b"k" * 32)

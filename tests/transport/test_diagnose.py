@@ -19,7 +19,8 @@ from transport_echo import serving
 
 from tests.support.ports import reserved_address
 from umpc.errors import CertificateError, ConfigError, PeerUnavailable
-from umpc.transport.diagnose import explain, split_address
+from umpc.transport.addresses import split_address
+from umpc.transport.diagnose import explain
 
 
 @contextlib.contextmanager

@@ -10,9 +10,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from umpc.transport import identity as identity_module
-from umpc.transport.authority import CA_DAYS, Authority, load_identity
-from umpc.transport.identity import due, keep_watch
-from umpc.transport.revoked import Revoked
+from umpc.transport.authority import CA_DAYS, Authority
+from umpc.transport.certificates import Revoked
+from umpc.transport.identity import due, keep_watch, load_identity
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 

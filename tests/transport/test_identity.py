@@ -10,7 +10,7 @@ import pytest
 from cryptography import x509
 
 from umpc.errors import CertificateError
-from umpc.transport.authority import load_identity
+from umpc.transport.identity import load_identity
 
 LOGGER = "umpc.identity"
 

@@ -158,7 +158,7 @@ def test_unread_data_do_not_stop_the_heartbeat(site, monkeypatch, quick):
 
     async def scenario():
         async with serving(site("a")) as (address, _), chatting(site("b"), address) as chat:
-            chat._ahead = 0
+            chat.ahead = 0
             flood = asyncio.create_task(_flood(chat))
             monkeypatch.setattr(heartbeat.Silence, "heard", count)
             await heard.wait()

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from umpc.errors import CertificateError, ConfigError
-from umpc.transport.authority import Authority, load_identity, request
+from umpc.transport.authority import Authority, request
 from umpc.transport.certificates import (
     load_certificate,
     load_request,
@@ -28,6 +28,7 @@ from umpc.transport.certificates import (
     verify_certificate,
 )
 from umpc.transport.files import MAX_BYTES
+from umpc.transport.identity import load_identity
 from umpc.transport.revocation import parse_revoked
 from umpc.transport.tls import peer_of
 

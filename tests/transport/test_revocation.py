@@ -11,8 +11,9 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from umpc.errors import CertificateError, ConfigError
 from umpc.transport.authority import Authority, request
-from umpc.transport.revocation import check_follows, load_revoked, parse_revoked, sign_revoked
-from umpc.transport.revoked import Revoked
+from umpc.transport.certificates import Revoked
+from umpc.transport.identity import load_revoked
+from umpc.transport.revocation import check_follows, parse_revoked, sign_revoked
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 LATER = NOW + timedelta(days=1)

@@ -205,7 +205,7 @@ def test_a_stream_that_its_peer_has_ended_is_not_told_to_end(identity, monkeypat
         async def told():
             raise AssertionError("a peer was told to end a stream that it has ended")
 
-        monkeypatch.setattr(stream._opened.call, "done_writing", told)
+        monkeypatch.setattr(stream._opened, "done_writing", told)
         await stream.finish(5)
 
     run(identity, handler, scenario)

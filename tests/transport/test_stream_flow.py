@@ -7,9 +7,7 @@ import asyncio
 import pytest
 
 from tests.transport.talk import Bytes, echo, run, silence
-from umpc.errors import (
-    PeerLost,
-)
+from umpc.errors import PeerLost
 from umpc.transport.tls import grpc
 
 

@@ -7,8 +7,8 @@ import asyncio
 import pytest
 
 from umpc.errors import EncodingError, PeerLost, RemoteProtocolError
-from umpc.transport.services import EOF
 from umpc.transport.stream_reader import StreamReader
+from umpc.transport.tls import EOF
 
 
 class ScriptedCall:

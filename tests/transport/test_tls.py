@@ -16,7 +16,7 @@ from cryptography.x509.oid import NameOID
 from transport_echo import serving
 
 from umpc.errors import CertificateError
-from umpc.transport.authority import Identity
+from umpc.transport.identity import Identity
 from umpc.transport.tls import Peer, channel_credentials, grpc, peer_of
 
 V12, V13 = ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3
@@ -157,7 +157,7 @@ def test_grpc_imported_too_early_is_refused(site, tmp_path):
     site("a")
     program = (
         "import grpc, sys\nfrom umpc.errors import LocalProtocolError\n"
-        "from umpc.transport.authority import load_identity\n"
+        "from umpc.transport.identity import load_identity\n"
         "from umpc.transport.tls import channel_credentials, server_credentials\n"
         "pin = lambda identity: channel_credentials(identity, identity.cert_pem)\n"
         "for make in (server_credentials, pin):\n"

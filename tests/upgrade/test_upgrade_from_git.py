@@ -22,7 +22,7 @@ import pytest
 from umpc.deployment.processes import Deployment, stop
 from umpc.errors import VersionMismatch
 from umpc.node.budget.ledger_place import Place
-from umpc.node.budget.ledger_reading import read_beside
+from umpc.node.budget.ledgerfile import read_beside
 from umpc.protocol_version import PROTOCOL
 
 ROOT = Path(__file__).parents[2]

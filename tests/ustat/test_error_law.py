@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from scipy import signal, stats
 
-from umpc.inference.hypotheses import GREATER
-from umpc.inference.null_laws import NormalLaw, p_value
+from umpc.inference.null_laws import GREATER, NormalLaw, p_value
 from umpc.inference.report_inference import BoundedErrorLaw
 from umpc.ustat import error_law
 from umpc.ustat.error_law import (

@@ -14,15 +14,8 @@ from umpc.errors import RangeError, TooFewRecords
 from umpc.mpc.attempt import edges_of
 from umpc.study.document import Study
 from umpc.study.parts import FieldText, Participant
-from umpc.ustat.cell_rows import ListedCells
-from umpc.ustat.hypergraph import (
-    CompleteCell,
-    Hypergraph,
-    RecordBlock,
-    SampledCell,
-    expand,
-    expand_two_sample,
-)
+from umpc.ustat.cell_rows import CompleteCell, ListedCells, RecordBlock, SampledCell
+from umpc.ustat.hypergraph import Hypergraph, expand, expand_two_sample
 from umpc.ustat.sampling import balanced, biregular, two_sample_max_degree
 
 

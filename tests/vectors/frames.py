@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.vectors.part import Bad, Part, Values
 from umpc.errors import EncodingError
-from umpc.proto import frame_codec
+from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study.messages import Frame
 
@@ -20,13 +20,13 @@ def frame(inputs: Values) -> Values:
         bytes.fromhex(inputs["payload"]),
         inputs["round"],
     )
-    encoded = frame_codec.encode_frame(made)
-    assert frame_codec.decode_frame(encoded) == made
+    encoded = codec.encode_frame(made)
+    assert codec.decode_frame(encoded) == made
     return {"encoded": encoded.SerializeToString().hex(), "bytes_predicted": made.wire_bytes}
 
 
 def read_frame(inputs: Values) -> object:
-    return frame_codec.decode_frame(frame_codec.parse(pb.Frame, bytes.fromhex(inputs["encoded"])))
+    return codec.decode_frame(codec.parse(pb.Frame, bytes.fromhex(inputs["encoded"])))
 
 
 PARTS = {

@@ -16,8 +16,7 @@ from umpc.study.making_report import SETS
 from umpc.study.parts import Participant
 from umpc.study.rules import classes_of, columns_of
 from umpc.study.settings import edge_change
-from umpc.transport.diagnose import split_address
-from umpc.transport.hub.address import is_behind_hub, parse_hub
+from umpc.transport.addresses import is_behind_hub, parse_hub, split_address
 from umpc.ustat.expression import Constant, Select
 from umpc.ustat.statistics import LIBRARY
 

@@ -25,8 +25,7 @@ from typing import Any, TypeAlias, overload
 
 import numpy as np
 
-from umpc.coordinator.kernelfile import TracedKernel
-from umpc.coordinator.studyfile import StudyFile, read_study
+from umpc.coordinator.studyfile import StudyFile, TracedKernel, read_study
 from umpc.coordinator.studyfile_text import field_entry
 from umpc.errors import StudyError
 from umpc.protocols.registry import USUAL, chosen_protocol

@@ -36,8 +36,7 @@ from umpc.errors import StudyError, UmpcError
 from umpc.study.attempt import Attempt
 from umpc.study.document import Study
 from umpc.study.report import Report
-from umpc.transport.authority import Identity, load_identity
-from umpc.transport.identity import due
+from umpc.transport.identity import Identity, due, load_identity
 
 if TYPE_CHECKING:
     from umpc.api.description import Line

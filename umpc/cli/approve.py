@@ -148,8 +148,7 @@ def decide(
     Args: dataset: None looks into all. way: how the person decided, for the trail; empty for this
     command.
     """
-    from umpc.node.audit.entry import AuditRow
-    from umpc.node.audit.trail import AuditTrail
+    from umpc.node.audit.trail import AuditRow, AuditTrail
 
     found, entry = find(config, dataset, prefix)
     by = f"by {_person()}{way}"

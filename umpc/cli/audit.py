@@ -15,8 +15,7 @@ import click
 from umpc.cli.shared import format_option, of_dataset, print_columns, read_ledger
 
 if TYPE_CHECKING:
-    from umpc.node.audit.entry import AuditMark
-    from umpc.node.audit.trail import AuditTrail
+    from umpc.node.audit.trail import AuditMark, AuditTrail
     from umpc.node.config import NodeConfig
 
 COLUMNS = (
@@ -72,8 +71,7 @@ def verify(config: NodeConfig, expect: str | None) -> None:
     Keep the printed place elsewhere. With --expect, a later run finds out whether rows after a
     charge were cut off, or the whole trail was made anew.
     """
-    from umpc.node.audit.entry import AuditMark
-    from umpc.node.audit.trail import AuditTrail
+    from umpc.node.audit.trail import AuditMark, AuditTrail
 
     trail = AuditTrail(config.ledger)
     head = verified_head(config, trail, AuditMark.parse(expect) if expect else None)

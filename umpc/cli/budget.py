@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from umpc.node.budget.budget_account import Account, Balance, Row
     from umpc.node.budget.ledger_place import Place
-    from umpc.node.budget.ledger_reading import Snapshot
+    from umpc.node.budget.ledgerfile import Snapshot
     from umpc.node.config import NodeConfig
     from umpc.node.table.fingerprint import Fingerprint
 
@@ -144,7 +144,7 @@ def anchor(config: NodeConfig, accept: bool) -> None:
     then keeps a row that says so.
     """
     from umpc.node.budget.ledger import Ledger
-    from umpc.node.budget.ledger_reading import read_beside
+    from umpc.node.budget.ledgerfile import read_beside
 
     place = place_of(config)
     snapshot = read_beside(place)
@@ -171,7 +171,7 @@ def fields(config: NodeConfig, forget: bool) -> None:
     tells a little more about which values are missing together, at no epsilon.
     """
     from umpc.node.budget.ledgerfile import count_or_forget_fields
-    from umpc.node.field_sets import MOST
+    from umpc.node.datasets import MOST
 
     found = count_or_forget_fields(place_of(config), forget)
     done = "forgotten" if forget else "counted"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from cryptography import x509
 
     from umpc.enrolment.authority_side import EnrolmentOffice
-    from umpc.transport.revoked import Revoked
+    from umpc.transport.certificates import Revoked
 
 ROLE = click.Choice(["node", "dealer", "shuffler", "coordinator", "hub"])
 
@@ -70,7 +70,8 @@ def init(folder: Path) -> None:
     Example:
       umpc ca init authority
     """
-    from umpc.transport.authority import Authority, fingerprint
+    from umpc.transport.authority import Authority
+    from umpc.transport.certificates import fingerprint
 
     authority = Authority.create(folder)
     click.echo(f"authority    {fingerprint(authority.cert)}")
@@ -127,7 +128,8 @@ def sign(
       umpc ca sign --authority authority hospital-a.csr \\
           --name hospital-a --role node --out for-hospital-a/cert.pem
     """
-    from umpc.transport.authority import Authority, load_certificate, load_request, names_of
+    from umpc.transport.authority import Authority
+    from umpc.transport.certificates import load_certificate, load_request, names_of
     from umpc.transport.files import read_file, write_public
 
     signer = Authority.open(authority)
@@ -172,7 +174,8 @@ def issue(authority: Path, name: str, role: str, folder: Path, days: int) -> Non
     Example:
       umpc ca issue --authority authority --name hospital-a --role node sites/hospital-a
     """
-    from umpc.transport.authority import Authority, load_certificate
+    from umpc.transport.authority import Authority
+    from umpc.transport.certificates import load_certificate
 
     Authority.open(authority).issue(name, role, folder, days)
     _describe(load_certificate(folder / "cert.pem"), folder / "ca.pem", must_fit=True)
@@ -303,7 +306,7 @@ def show(folder_or_cert: Path) -> None:
     """
     from umpc.transport.certificates import REMAKE, load_certificate
     from umpc.transport.files import read_file
-    from umpc.transport.revocation import load_revoked
+    from umpc.transport.identity import load_revoked
 
     path = folder_or_cert
     if not path.is_dir():
@@ -368,7 +371,7 @@ def _authority_of(cert: x509.Certificate, beside: Path, *, must_fit: bool) -> st
 def _describe_request(csr: bytes) -> None:
     """Print a request's facts. Raises: CertificateError if it is damaged."""
     from umpc.enrolment.texts import fingerprint_of
-    from umpc.transport.authority import load_request, names_of
+    from umpc.transport.certificates import load_request, names_of
 
     request = load_request(csr)
     name, role = names_of(request)

@@ -22,7 +22,7 @@ from umpc.node.table.batch import ReadColumn, complete
 from umpc.node.table.reading import read_columns
 from umpc.node.table.resolution import Resolution, count_merged, find_resolution, is_held
 from umpc.node.table.source import OwnersTable, TableSource
-from umpc.node.table.spelling import Spelling
+from umpc.node.table.survey import Spelling
 from umpc.study.parts import exact
 from umpc.ustat.schema import check_words
 

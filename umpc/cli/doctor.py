@@ -52,18 +52,22 @@ from umpc.errors import (
 from umpc.native.library import CHOSEN, status
 from umpc.node.audit.trail import AuditTrail
 from umpc.node.config import NAME, NodeConfig, changed_since_start, load_datasets
-from umpc.node.dataset_files import is_same_database, shared_content
-from umpc.node.table.source import TableSite
+from umpc.node.table.source import TableSite, is_same_database, shared_content
 from umpc.node.table.survey import survey_table
 from umpc.protocol_version import PROTOCOL
+from umpc.transport.addresses import (
+    HubAddress,
+    is_behind_hub,
+    refuse_if_taken,
+    shown_certificate,
+    split_address,
+)
 from umpc.transport.certificates import clock, verify_certificate
-from umpc.transport.diagnose import find_fault, shown_certificate, split_address
+from umpc.transport.diagnose import find_fault
 from umpc.transport.files import check_private
 from umpc.transport.greeting import greet_or_fail
-from umpc.transport.hub.address import HubAddress, is_behind_hub
 from umpc.transport.hub.connection import ask_status
 from umpc.transport.identity import Identity, due, load_identity
-from umpc.transport.listening import refuse_if_taken
 
 LEAST_FREE = 400_000_000
 """Bytes that should be free where the ledger is.

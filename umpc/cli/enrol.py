@@ -175,7 +175,7 @@ def invite(name: str, authority: Path, role: str, days: int, address: str) -> No
       umpc enrol invite north > north.invitation
     """
     from umpc.enrolment.authority_side import EnrolmentOffice
-    from umpc.transport.diagnose import split_address
+    from umpc.transport.addresses import split_address
 
     if address:
         split_address(address)

@@ -21,7 +21,7 @@ from umpc.cli.server_options import (
 if TYPE_CHECKING:
     from umpc.cli.server_options import Finished, Server
     from umpc.proto.v1 import umpc_pb2 as pb
-    from umpc.transport.hub.address import HubAddress
+    from umpc.transport.addresses import HubAddress
     from umpc.transport.identity import Identity
 
 STATUS_SECONDS = 5
@@ -52,7 +52,7 @@ def hub() -> None:
 def start_hub(given: Serving, grace: int) -> None:
     """Relay envelopes until Ctrl-C or SIGTERM."""
     from umpc.hub.server import ALLOWED, HubServer
-    from umpc.transport.services import rpc
+    from umpc.transport.tls import rpc
 
     identity = begin_helper(given, "hub")
 
@@ -72,8 +72,8 @@ def hub_status(folder: Path, address: str) -> None:
     "heard" says how long ago the hub had the last message of a process, which sends one every 5
     seconds at least. The hub does not know the steps of a study: see `umpc study watch`.
     """
-    from umpc.transport.authority import load_identity
-    from umpc.transport.hub.address import parse_hub
+    from umpc.transport.addresses import parse_hub
+    from umpc.transport.identity import load_identity
 
     reply = asyncio.run(_ask(load_identity(folder), parse_hub(address)))
     for line in status_lines(reply):

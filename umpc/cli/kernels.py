@@ -17,7 +17,8 @@ from umpc.cli.kernel_options import field_of, grade_of, label_of, library_kernel
 from umpc.errors import KernelError, StudyError
 
 if TYPE_CHECKING:
-    from umpc.mpc.masked.plan import Pattern, Plan, Program
+    from umpc.mpc.chunks import Pattern
+    from umpc.mpc.masked.plan import Plan, Program
     from umpc.study.parts import FieldText
     from umpc.ustat.kernel import Kernel
     from umpc.ustat.statistics import Statistic
@@ -187,7 +188,7 @@ def explain(
     umpc kernels explain kernels.py:close_in_age --field age=0:127 --field balance=-10000:110000
     umpc kernels explain spearman_rho --field age=0:127 --field balance=-10000:110000
     """
-    from umpc.coordinator.kernelfile import load_kernel
+    from umpc.coordinator.studyfile import load_kernel
     from umpc.protocols.registry import USUAL, find_protocol
     from umpc.ustat.kernel import Kernel
     from umpc.ustat.schema import Schema

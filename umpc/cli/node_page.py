@@ -120,7 +120,7 @@ def _waiting(config: NodeConfig, entry: Entry) -> WaitingStudy:
     """Return a study with the lines of `umpc approve show`."""
     from umpc.approval_page.server import WaitingStudy
     from umpc.cli.approve import facts_of
-    from umpc.node.audit.entry import one_line
+    from umpc.node.audit.trail import one_line
     from umpc.protocols.registry import decode_study
 
     try:

@@ -47,8 +47,8 @@ if TYPE_CHECKING:
     from umpc.node.config import NodeConfig
     from umpc.node.datasets import Dataset
     from umpc.node.run.coordinator import RunWatch
-    from umpc.transport.authority import Identity
-    from umpc.transport.hub.address import HubAddress
+    from umpc.transport.addresses import HubAddress
+    from umpc.transport.identity import Identity
 
 log = logging.getLogger("umpc.node")
 
@@ -164,7 +164,7 @@ def start_dealer(
     """Deal random numbers to nodes until Ctrl-C or SIGTERM."""
     from umpc.compute.place import named_place
     from umpc.dealer.server import ALLOWED, DealerServer
-    from umpc.transport.services import rpc
+    from umpc.transport.tls import rpc
 
     identity = begin_helper(given, "dealer")
     assert given.folder is not None
@@ -258,7 +258,7 @@ class OwnSite:
         Args: ending: closes the node before its ledgers. watch: makes the observer of each study.
         """
         from umpc.node.server import ALLOWED, NodeServer
-        from umpc.transport.services import rpc
+        from umpc.transport.tls import rpc
 
         def add(server: Server, finished: Finished) -> None:
             workers = self.config.place.open(self.config.identity)
@@ -276,7 +276,7 @@ def own_identity(config: NodeConfig) -> Identity:
 
     Raises: CertificateError.
     """
-    from umpc.transport.authority import load_identity
+    from umpc.transport.identity import load_identity
 
     identity = load_identity(config.identity, "node")
     if identity.name != config.name:

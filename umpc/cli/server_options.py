@@ -33,13 +33,13 @@ if TYPE_CHECKING:
     from umpc.node.budget.ledger import Ledger
     from umpc.node.config import NodeConfig
     from umpc.node.run.coordinator import RunWatch
-    from umpc.transport.authority import Identity
+    from umpc.transport.identity import Identity
 
 if TYPE_CHECKING:
-    from umpc.transport.authority import Identity
-    from umpc.transport.hub.address import HubAddress
-    from umpc.transport.role_guard import Allowed
-    from umpc.transport.services import grpc
+    from umpc.transport.addresses import HubAddress
+    from umpc.transport.channels import Allowed
+    from umpc.transport.identity import Identity
+    from umpc.transport.tls import grpc
 
     Server = grpc.aio.Server
     Finished = Callable[[UmpcError | None], None]
@@ -193,7 +193,7 @@ def begin_helper(given: Serving, role: str) -> Identity:
 
     Raises: CertificateError, ConfigError.
     """
-    from umpc.transport.authority import load_identity
+    from umpc.transport.identity import load_identity
 
     tune_process()
     assert given.folder is not None
@@ -209,7 +209,7 @@ def serve_helper(
     add: Callable[[Server, Finished], None],
 ) -> None:
     """Run the server of `begin_helper`. Args: as of `Service`. Raises: as `serve`."""
-    from umpc.transport.hub.address import parse_hub
+    from umpc.transport.addresses import parse_hub
 
     place = parse_hub(given.hub) if given.hub else given.listen
     service = Service(identity, place, allowed, add)
@@ -228,7 +228,7 @@ async def serve(services: Sequence[Service], given: Serving, monitor: Monitor) -
         end_at_signals(done)
     from umpc import failpoints
     from umpc.node import told_order
-    from umpc.transport.role_guard import begin_end
+    from umpc.transport.channels import begin_end
 
     collector = Collector()
     ended: list[UmpcError | None] = []

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from umpc.coordinator.conductor import Preparation
     from umpc.node.approvals import Approvals
     from umpc.node.budget.ledger_place import Place
-    from umpc.node.budget.ledger_reading import Snapshot
+    from umpc.node.budget.ledgerfile import Snapshot
     from umpc.node.config import NodeConfig
     from umpc.study.document import Study
     from umpc.study.report import Report
@@ -130,7 +130,7 @@ def has_ledger(config: NodeConfig) -> bool:
 
 def read_ledger(config: NodeConfig) -> Snapshot:
     """Read the ledger of a data set beside a node that may run. Raises: LedgerError."""
-    from umpc.node.budget.ledger_reading import read_beside
+    from umpc.node.budget.ledgerfile import read_beside
 
     return read_beside(place_of(config), composition=config.composition)
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from cryptography import x509
 
     from umpc.node.config import NodeConfig
-    from umpc.transport.revoked import Revoked
+    from umpc.transport.certificates import Revoked
 
 DIGITS = 16
 """Hexadecimal digits of a study's hash that are shown."""

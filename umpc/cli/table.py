@@ -29,12 +29,11 @@ from umpc.api.fields import (
 from umpc.crypto.prg import Stream
 from umpc.errors import ConfigError, DataError, EmptyTable, UmpcError, installing
 from umpc.mpc.attempt import edges_of
-from umpc.node.records import TableSource, load_records
+from umpc.node.records import load_records
 from umpc.node.table.batch import ReadColumn, complete
 from umpc.node.table.conversions import PLAIN, NumberFormat, normal, typed
-from umpc.node.table.plain_text import csv_header, is_encoding
 from umpc.node.table.reading import read_columns
-from umpc.node.table.source import ENCODING, OwnersTable
+from umpc.node.table.source import ENCODING, OwnersTable, TableSource, csv_header, is_encoding
 from umpc.node.told_order import as_told
 from umpc.protocols.base.seed_agreement import by_class
 from umpc.protocols.registry import protocol_of

@@ -87,7 +87,7 @@ def node_lines(run: RunState, now: float) -> Iterator[str]:
 
 async def hub_lines(study: Study, identity: Identity) -> list[str]:
     """Return a line for each process of the study at each of its hubs."""
-    from umpc.transport.hub.address import is_behind_hub, parse_hub
+    from umpc.transport.addresses import is_behind_hub, parse_hub
     from umpc.transport.hub.connection import ask_status
 
     dealer = [("dealer", study.dealer)] if study.dealer else []

@@ -5,12 +5,10 @@
 | `client.py` | the gRPC client: a run, and a preparation |
 | `contact.py` | who answers the coordinator, and whom each node reaches |
 | `conductor.py` | the steps of a study, with all nodes at once |
-| `losses.py` | the nodes that a study loses, and whether it goes on without them |
-| `links.py` | the stream to one node, and one step with all nodes |
+| `links.py` | the stream to one node, one step with all nodes, and nodes that are lost |
 | `run_file.py` | the state of a run in a file, for `umpc study watch` |
 | `shufflers.py` | the stream from one shuffler |
-| `studyfile.py` | a study as people write it: study.toml |
+| `studyfile.py` | a study as people write it: study.toml, and a kernel of their own |
 | `studyfile_entries.py` | its keys, their help texts, and how they go together |
 | `studyfile_text.py` | write a study.toml |
-| `kernelfile.py` | a user's own kernel: a Python file and function |
 """

@@ -21,8 +21,7 @@ from contextlib import suppress
 from typing import TypeVar
 
 from umpc.coordinator.conductor import CheckNew, Conductor, Expect, Preparation, expect_nothing
-from umpc.coordinator.links import ABORT_SECONDS, GIVE_UP_SECONDS, NodeLink, Tell, each
-from umpc.coordinator.losses import Losses
+from umpc.coordinator.links import ABORT_SECONDS, GIVE_UP_SECONDS, Losses, NodeLink, Tell, each
 from umpc.coordinator.run_file import Note, no_note
 from umpc.coordinator.shufflers import ShufflerLink
 from umpc.crypto.signing import is_signature
@@ -31,9 +30,8 @@ from umpc.protocols.registry import check_new_run, checked, protocol_of
 from umpc.study.document import Study
 from umpc.study.parts import Participant
 from umpc.study.report import Report
-from umpc.transport.authority import Identity
-from umpc.transport.hub.routes import connect
-from umpc.transport.identity import verifier_of
+from umpc.transport.identity import Identity, verifier_of
+from umpc.transport.stream import connect
 
 Outcome = TypeVar("Outcome")
 

@@ -11,8 +11,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any, TypeVar
 
-from umpc.coordinator.links import Encoded, NodeLink, Tell, each, encoded, saying_what_holds
-from umpc.coordinator.losses import Losses
+from umpc.coordinator.links import Encoded, Losses, NodeLink, Tell, each, encoded, saying_what_holds
 from umpc.coordinator.shufflers import ShufflerLink
 from umpc.errors import AlreadyReleased, StudyError
 from umpc.failpoints import failpoint
@@ -71,29 +70,21 @@ class Preparation:
     seconds: int
 
 
+@dataclass(eq=False)
 class Conductor:
     """Leads all nodes through the steps of docs/protocol.md."""
 
-    def __init__(
-        self,
-        side: CoordinatorSide,
-        links: list[NodeLink],
-        tell: Tell,
-        started: float,
-        shufflers: list[ShufflerLink],
-        expect: Expect,
-        losses: Losses,
-        check_new: CheckNew = check_new_run,
-    ):
-        self.losses = losses
-        self.check_new = check_new
-        self.side = side
-        self.links = links
-        self.tell = tell
-        self.started = started
-        self.shufflers = shufflers
-        self.expect = expect
-        self.seconds = side.study.seconds_per_step
+    side: CoordinatorSide
+    links: list[NodeLink]
+    tell: Tell
+    started: float
+    shufflers: list[ShufflerLink]
+    expect: Expect
+    losses: Losses
+    check_new: CheckNew = check_new_run
+
+    def __post_init__(self) -> None:
+        self.seconds = self.side.study.seconds_per_step
         self.moments: list[Moment] = []
         self._told: asyncio.Task[None] | None = None
         self._evaluate_seconds = self.seconds + ANSWER_SECONDS

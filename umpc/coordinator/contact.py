@@ -6,16 +6,15 @@ import asyncio
 from dataclasses import dataclass
 
 from umpc.errors import RemoteProtocolError, UmpcError
-from umpc.proto import codec, frame_codec
+from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study.document import Study
 from umpc.study.parts import Participant
-from umpc.transport.authority import Identity
 from umpc.transport.greeting import greet_or_fail
-from umpc.transport.hub.routes import connect
-from umpc.transport.services import grpc, node_stub
+from umpc.transport.identity import Identity
 from umpc.transport.status import error_of
-from umpc.transport.stream import CONNECT_SECONDS
+from umpc.transport.stream import CONNECT_SECONDS, connect
+from umpc.transport.tls import grpc, node_stub
 
 CONTACT_SECONDS = 90
 """Seconds that a node may take to call all others: late ones are tried again while they answer."""
@@ -86,5 +85,5 @@ async def _call(study: Study, identity: Identity, node: Participant) -> pb.Conta
 
 def _answer(contacted: pb.Contacted) -> str | UmpcError:
     if contacted.WhichOneof("answer") == "version":
-        return frame_codec.one_line(contacted.version)
+        return codec.one_line(contacted.version)
     return codec.error_of(codec.decode_failure(contacted.failure))

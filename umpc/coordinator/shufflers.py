@@ -6,15 +6,16 @@ from collections.abc import Callable
 from typing import Never
 
 from umpc.errors import EncodingError
-from umpc.proto import frame_codec
+from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study.document import Study
 from umpc.study.messages import Frame
 from umpc.study.parts import Participant
-from umpc.transport.authority import Identity
-from umpc.transport.services import grpc, shuffler_stub
-from umpc.transport.status import error_of, lost
+from umpc.transport.identity import Identity
+from umpc.transport.status import error_of
 from umpc.transport.stream import RpcStream, as_received
+from umpc.transport.stream_reader import lost
+from umpc.transport.tls import grpc, shuffler_stub
 
 FRAMES_AHEAD = 4
 """Frames that may wait unread; gRPC's flow control then holds the shuffler back."""
@@ -83,7 +84,7 @@ class ShufflerLink:
             try:
                 if reply.WhichOneof("body") != "frame":
                     raise EncodingError("a frame was due, and something else came")
-                done = receive(self.place, frame_codec.decode_frame(reply.frame))
+                done = receive(self.place, codec.decode_frame(reply.frame))
             except EncodingError as error:
                 raise self._stream.violation(error.message) from error
 

@@ -2,12 +2,26 @@
 
 README.md and `umpc study --help` show one. The keys are those of every study, which are in
 `studyfile_entries.py`, and the settings of the protocol, which the protocol itself describes.
+
+*Own kernel.* A user's own kernel: a Python file and function, such as `kernels.py:close_in_age`.
+
+    from umpc.ustat.tracing import select
+
+    def close_in_age(a, b):
+        near = (a.age - b.age < 5) & (b.age - a.age < 5)
+        return select(near, abs(a.balance - b.balance), 0)
+
+Only the coordinator runs the function, once, to trace it. Its number of arguments is the number of
+records in an edge. Nodes get the expression that it computed. A function that returns a tuple
+computes several sums over the same edges.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import re
 import tomllib
+import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -16,7 +30,6 @@ from typing import Any
 
 import msgspec
 
-from umpc.coordinator.kernelfile import TracedKernel, load_kernel
 from umpc.coordinator.studyfile_entries import (
     PRIVATE,
     FieldEntry,
@@ -25,11 +38,11 @@ from umpc.coordinator.studyfile_entries import (
     StudyEntries,
     check_entries,
     datasets_of,
+    of_library,
     parts_of,
-    read_statistic,
     with_variance,
 )
-from umpc.errors import StudyError
+from umpc.errors import KernelError, StudyError
 from umpc.protocols.base.protocol import StudyProtocol
 from umpc.protocols.left_open import is_open
 from umpc.protocols.registry import USUAL, check_new_run, checked, chosen_protocol
@@ -39,10 +52,12 @@ from umpc.study.rules import advice
 from umpc.study.settings import Settings, in_words, keys_of
 from umpc.text_file import STUDY, read_text, refuse_other_kind
 from umpc.ustat.condition import parse_condition
+from umpc.ustat.expression import Expression
 from umpc.ustat.projection import PAIR
 from umpc.ustat.sampling import TWO_SAMPLE
 from umpc.ustat.statistics import find_statistic
 from umpc.ustat.text import from_text, to_text
+from umpc.ustat.tracing import arity, trace_all
 
 PLACEHOLDER = "coordinator"
 """The coordinator's name where only its certificate has it."""
@@ -120,8 +135,8 @@ class StudyFile:
         entries = self.entries
         names = [each.statistic for each in entries.statistics or ()]
         names += [entries.statistic] if entries.statistic else []
-        of_library = any(find_statistic(name).sampling == TWO_SAMPLE for name in names)
-        if not (field.public and of_library):
+        is_two_sample = any(find_statistic(name).sampling == TWO_SAMPLE for name in names)
+        if not (field.public and is_two_sample):
             return field
         return FieldText.of_categories(field.name, reversed(field.categories), public=True)
 
@@ -183,9 +198,10 @@ class StudyFile:
         if entries.statistics is None:
             statistics = [self._single()]
         else:
-            statistics = [read_statistic(each) for each in entries.statistics]
-            if entries.sampling:
-                statistics = [replace(each, sampling=entries.sampling) for each in statistics]
+            statistics = [
+                of_library(each.statistic, each.columns, each.parameters, entries.sampling)
+                for each in entries.statistics
+            ]
         strata = entries.strata or ""
         return parts_of(statistics, strata, _categories(strata, fields) if strata else ())
 
@@ -193,16 +209,8 @@ class StudyFile:
         """A statistic of the library, or one's own function, traced here and now."""
         entries = self.entries
         if entries.statistic is not None:
-            found = find_statistic(entries.statistic)
             columns = entries.columns or []
-            return NamedStatistic(
-                found.name,
-                tuple(columns),
-                found.expressions(columns, entries.parameters),
-                found.degree,
-                found.estimator,
-                entries.sampling or found.sampling,
-            )
+            return of_library(entries.statistic, columns, entries.parameters, entries.sampling)
         place = entries.kernel or ""
         traced = self.traced or load_kernel(place, self.path.parent)
         return NamedStatistic(
@@ -356,3 +364,62 @@ def _as_text(value: Any) -> Any:
     if isinstance(value, list):
         return [_as_text(inner) for inner in value]
     return str(value) if isinstance(value, Decimal) else value
+
+
+# --- own kernel -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class TracedKernel:
+    """The sums that a function computes. `degree` is the number of records in an edge."""
+
+    expressions: tuple[Expression, ...]
+    degree: int
+
+
+def load_kernel(place: str, folder: Path) -> TracedKernel:
+    """Return the expressions of "FILE:FUNCTION", where FILE is relative to a folder.
+
+    Raises: KernelError, which names file and line, what is wrong there, and what to write instead.
+    """
+    name, _, function = place.rpartition(":")
+    path = folder / name
+    if not name or not function.isidentifier():
+        raise KernelError(
+            f"a kernel is named FILE:FUNCTION, such as kernels.py:mine; got {place!r}"
+        )
+    kernel = getattr(_module(path), function, None)
+    if not callable(kernel):
+        raise KernelError(f"{path}: there is no function {function!r}; correct the study's kernel")
+    return TracedKernel(trace_all(kernel), arity(kernel))
+
+
+def _module(path: Path) -> object:
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None or not path.is_file():
+        raise KernelError(
+            f"{path}: a Python file was expected, and there is none; correct the study's kernel"
+        )
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:  # the user's own code may raise anything
+        reason = f"{type(error).__name__}: {error}"
+        if isinstance(error, KernelError):
+            reason = error.message
+        raise KernelError(
+            f"{path}: the file could not be run: {reason}{_where(error, path)}"
+        ) from error
+    return module
+
+
+def _where(error: BaseException, path: Path) -> str:
+    """Return the last line of the user's file that led to an error, as " (FILE, line N)"."""
+    if isinstance(error, SyntaxError) and error.filename == str(path):
+        return f" ({path.name}, line {error.lineno})"
+    lines = [
+        frame.lineno
+        for frame in traceback.extract_tb(error.__traceback__)
+        if frame.filename == str(path)
+    ]
+    return f" ({path.name}, line {lines[-1]})" if lines else ""

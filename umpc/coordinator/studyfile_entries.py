@@ -63,16 +63,21 @@ class NamedStatistic:
         return f"{self.statistic}({', '.join(self.columns)})" if self.columns else self.statistic
 
 
-def read_statistic(entry: StatisticEntry) -> NamedStatistic:
-    """A statistic of the library over its columns. Raises: KernelError."""
-    found = find_statistic(entry.statistic)
+def of_library(
+    name: str, columns: Sequence[str], parameters: Mapping[str, Any], sampling: str | None
+) -> NamedStatistic:
+    """A statistic of the library over its columns. Raises: KernelError.
+
+    Args: sampling: None for the statistic's own.
+    """
+    found = find_statistic(name)
     return NamedStatistic(
         found.name,
-        tuple(entry.columns),
-        found.expressions(entry.columns, entry.parameters),
+        tuple(columns),
+        found.expressions(columns, parameters),
         found.degree,
         found.estimator,
-        found.sampling,
+        sampling or found.sampling,
     )
 
 

@@ -5,6 +5,5 @@ It never sees data or anything that is computed from data.
 | file | what it is |
 |---|---|
 | `session.py` | the sans-IO session: seeds and material of one attempt |
-| `attempt_run.py` | one attempt: who is there, and the task that deals |
-| `server.py` | the gRPC server: one stream to every node, one-time use |
+| `server.py` | the gRPC server: one stream to every node, one-time use; the task that deals |
 """

@@ -6,37 +6,64 @@
 | Deal | node | its material for one attempt |
 
 When all nodes are there, the dealer generates chunk after chunk and puts them
-into bounded queues (`attempt_run.py`). The slowest node sets the pace. Material takes no more
+into bounded queues. The slowest node sets the pace. Material takes no more
 memory where there are more edges. When a node goes away, its attempt is over for
 all nodes.
+
+*Attempt run.* One attempt at the dealer: who is there, and the task that deals.
+
+When all nodes are there, it generates chunk after chunk into each node's queue.
+
+*Frame queue.* Frames for one node of an attempt, which wait until its stream takes them.
+
+*In order.* The material of chunks, several computed at once, in the attempt's order.
+
+Every node takes its material in that order, and bounded queues hold the dealer back. So no more
+chunks are computed ahead than keep the workers busy. Chunks of a wave (`umpc/mpc/chunks.py`) are
+computed in batches, and each has frames of its own.
+
+*Memory.* A dealer holds E, and 8 bytes for each wire of each record. All else has a bound for any
+number of edges. A chunk's material is at most 1 MB for each of its owners that gets any. At most
+so much of one attempt waits:
+
+| where | how much |
+|---|---|
+| a node's queue | QUEUE_BYTES and one chunk, so 9 MB for each node |
+| here, computed or being computed | AHEAD full chunks and one batch, or a chunk for each worker |
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
+import os
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from copy import copy
 from weakref import WeakValueDictionary
 
 from umpc import logs
-from umpc.compute.executor import Executor
+from umpc.compute.executor import SMALLEST_TASK, Executor
 from umpc.crypto.prg import digest
 from umpc.crypto.signing import Verify
-from umpc.dealer.attempt_run import AttemptRun
-from umpc.errors import RemoteProtocolError, UmpcError
+from umpc.dealer.session import DealerSession, Material, dealt
+from umpc.errors import LocalProtocolError, RemoteProtocolError, StepTimeout, UmpcError
+from umpc.failpoints import failpoint
 from umpc.mpc.attempt import SharedAttempt
-from umpc.proto import codec, frame_codec
+from umpc.mpc.chunks import Chunk
+from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.protocol_version import PROTOCOL
-from umpc.protocols.registry import attempt_of, decode_study, load_all
+from umpc.protocols.base.protocol import Dealing
+from umpc.protocols.registry import attempt_of, decode_study, load_all, protocol_of
 from umpc.study.attempt import check_agreed, check_openings
-from umpc.transport.authority import Identity
-from umpc.transport.identity import verifier_of
-from umpc.transport.role_guard import of_own_end
-from umpc.transport.services import AnyContext, rpc
-from umpc.transport.status import blame_of, lost, refusal_of, status_of
-from umpc.transport.tls import peer_of
+from umpc.study.messages import Frame
+from umpc.transport.channels import of_own_end
+from umpc.transport.identity import Identity, verifier_of
+from umpc.transport.patience import time_limit
+from umpc.transport.status import blame_of, refusal_of, status_of
+from umpc.transport.stream_reader import lost
+from umpc.transport.tls import AnyContext, peer_of, rpc
 
 log = logging.getLogger("umpc.dealer")
 
@@ -92,7 +119,7 @@ class DealerServer(rpc.DealerServicer):
         study = b""
         complete = False
         try:
-            request = await frame_codec.joined(lambda: anext(requests, None))
+            request = await codec.joined(lambda: anext(requests, None))
             if request is None:
                 raise RemoteProtocolError(f"{caller} asked for no attempt", culprit=caller)
             study = request.study
@@ -101,7 +128,7 @@ class DealerServer(rpc.DealerServicer):
             index = attempt.study.index_of(caller)
             run, study = self._join(attempt, index), b""
             async for frames in run.frames(index):
-                yield frame_codec.encode_frames(frames)
+                yield codec.encode_frames(frames)
             complete = True
         except UmpcError as error:
             log.warning("%s gets no material: %s: %s", caller, type(error).__name__, error.message)
@@ -211,3 +238,231 @@ class DealerServer(rpc.DealerServicer):
         else:
             log.warning("%s ended: %s", label, error.message, extra=place)
         self.finished(error)
+
+
+# --- attempt run ----------------------------------------------------------------------------------
+
+PART_OF_STEP = 0.9
+"""The part of a step for which the dealer waits for all nodes.
+
+The nodes wait for the whole step. So the dealer can tell them which node is missing.
+"""
+
+
+class AttemptRun:
+    """One attempt: a queue for each node, and the task that fills them."""
+
+    def __init__(
+        self,
+        attempt: SharedAttempt,
+        ended: Callable[[UmpcError | None], None],
+        workers: Executor | None = None,
+    ):
+        self.attempt = attempt
+        self._workers = workers
+        self._ended = ended
+        self._queues = [FrameQueue() for _ in attempt.members]
+        self._joined: set[int] = set()
+        self._delivered: set[int] = set()
+        self._over = False
+        self._producer = asyncio.create_task(self._produce())
+        self._all_here = asyncio.Event()
+
+    def join(self, index: int) -> None:
+        """Count a node as present. Raises: RemoteProtocolError if it asks a second time."""
+        if index in self._joined:
+            name = self.attempt.members[index].name
+            raise RemoteProtocolError(
+                f"{name} asked for its material a second time; it is dealt once", culprit=name
+            )
+        self._joined.add(index)
+        if len(self._joined) == len(self.attempt.members):
+            self._all_here.set()
+
+    def waits_for(self, name: str) -> bool:
+        """Whether this node has yet to ask for its material."""
+        members = enumerate(self.attempt.members)
+        return any(each.name == name and index not in self._joined for index, each in members)
+
+    async def frames(self, index: int) -> AsyncIterator[list[Frame]]:
+        """Yield a node's frames until the end, small ones together.
+
+        Raises: the error that ended the attempt early.
+        """
+        while frames := await self._queues[index].get():
+            yield frames
+        self._delivered.add(index)
+        if len(self._delivered) == len(self._queues):
+            self._end(None)
+
+    def fail(self, error: UmpcError) -> None:
+        """End the attempt with this error, for all nodes that do not have everything yet."""
+        self._producer.cancel()
+        for queue in self._queues:
+            queue.fail(error)
+        self._end(error)
+
+    def _end(self, error: UmpcError | None) -> None:
+        if not self._over:
+            self._over = True
+            self._ended(error)
+
+    async def _produce(self) -> None:
+        try:
+            await self._wait_for_all()
+            await self._deal()
+        except UmpcError as error:
+            self.fail(error)
+        except (MemoryError, ValueError, ArithmeticError, LookupError, TypeError) as error:
+            log.exception("dealing failed")
+            self.fail(LocalProtocolError(f"the dealer failed: {type(error).__name__}; see its log"))
+
+    async def _wait_for_all(self) -> None:
+        try:
+            async with time_limit(PART_OF_STEP * self.attempt.study.seconds_per_step):
+                await self._all_here.wait()
+        except TimeoutError:
+            names = [member.name for member in self.attempt.members]
+            absent = [name for index, name in enumerate(names) if index not in self._joined]
+            raise StepTimeout(
+                f"{', '.join(absent)} did not ask for material", culprit=absent[0], step="prepare"
+            ) from None
+
+    async def _deal(self) -> None:
+        session = await asyncio.to_thread(_session_of, self.attempt)
+        failpoint("before-deal")
+        for index, queue in enumerate(self._queues):
+            await queue.put(session.seed_frame(index))
+        batches = self.attempt.batches()
+        async for frames in dealt_in_order(session, batches, self._workers):
+            for index, frame in frames:
+                await self._queues[index].put(frame)
+            failpoint("during-deal")
+        for queue in self._queues:
+            await queue.put(None)
+
+
+def _session_of(attempt: SharedAttempt) -> Dealing:
+    """Make the masks of an attempt."""
+    own = protocol_of(attempt.study).dealing(attempt, os.urandom)
+    return own or DealerSession(attempt, os.urandom)
+
+
+# --- frame queue ----------------------------------------------------------------------------------
+
+QUEUE_BYTES = 8 << 20
+"""Largest amount of material that waits for one node."""
+MESSAGE_BYTES = 64 << 10
+"""Largest message of several frames; a large frame is alone in its message."""
+FRAME_BYTES = 64
+"""The most bytes of a frame beside its payload."""
+
+
+class FrameQueue:
+    """Frames for one node, bounded in bytes, from one producer to one consumer.
+
+    It ends with None, or with an error.
+    """
+
+    def __init__(self) -> None:
+        self._frames: deque[Frame | None] = deque()
+        self._bytes = 0
+        self._error: UmpcError | None = None
+        self._changed = asyncio.Event()
+
+    async def put(self, frame: Frame | None) -> None:
+        """Append a frame when there is room. None ends the queue."""
+        await self._until(lambda: self._bytes < QUEUE_BYTES)
+        self._frames.append(frame)
+        self._bytes += len(frame.payload) if frame else 0
+        self._changed.set()
+
+    async def get(self) -> list[Frame]:
+        """Return the next frames, which fit one message; none at the end.
+
+        Raises: the error that `fail` was given.
+        """
+        await self._until(lambda: self._frames or self._error)
+        if self._error:
+            raise self._error
+        frames: list[Frame] = []
+        size = 0
+        while self._frames and (frame := self._frames[0]) is not None:
+            size += FRAME_BYTES + len(frame.payload)
+            if frames and size > MESSAGE_BYTES:
+                break
+            frames.append(frame)
+            self._bytes -= len(frame.payload)
+            self._frames.popleft()
+        self._changed.set()
+        return frames
+
+    def fail(self, error: UmpcError) -> None:
+        """End the queue with this error, unless another came first."""
+        self._error = self._error or error
+        self._changed.set()
+
+    async def _until(self, condition: Callable[[], object]) -> None:
+        while not condition():
+            self._changed.clear()
+            await self._changed.wait()
+
+
+# --- in order -------------------------------------------------------------------------------------
+
+AHEAD = 64
+"""Full chunks that are computed ahead. They keep eight threads busy, and a machine with more cores
+takes no more memory. Python's lock lets fewer threads deal at the same time."""
+
+
+async def dealt_in_order(
+    session: Dealing,
+    batches: Iterable[Sequence[Chunk]],
+    workers: Executor | None,
+) -> AsyncIterator[Material]:
+    """Yield the material of each chunk.
+
+    Args:
+        batches: all chunks in the attempt's order; those of a batch may be computed together.
+        workers: compute large batches of a `DealerSession`; None deals one after the other.
+    """
+    if workers is None or not isinstance(session, DealerSession):
+        for batch in batches:
+            for material in await asyncio.to_thread(dealt, session, batch):
+                yield material
+        return
+    begun: deque[tuple[asyncio.Task[list[Material]], int]] = deque()
+    ahead = 0
+    most = max(AHEAD, workers.at_once)
+    try:
+        for batch in batches:
+            task = asyncio.create_task(_deal(session, batch, workers))
+            begun.append((task, _full_chunks(batch)))
+            ahead += _full_chunks(batch)
+            while len(begun) > workers.at_once or ahead > most:
+                first, size = begun.popleft()
+                for material in await first:
+                    yield material
+                ahead -= size
+        while begun:
+            first, _ = begun.popleft()
+            for material in await first:
+                yield material
+    finally:
+        for task, _ in begun:
+            task.cancel()
+
+
+def _full_chunks(batch: Sequence[Chunk]) -> int:
+    """The most full chunks' worth of edges in a batch."""
+    return 1 if batch[0].wave else len(batch)
+
+
+async def _deal(
+    session: DealerSession, batch: Sequence[Chunk], workers: Executor
+) -> list[Material]:
+    if sum(chunk.count for chunk in batch) < SMALLEST_TASK:
+        return await asyncio.to_thread(dealt, session, batch)
+    task = await asyncio.to_thread(session.task, *batch)
+    payloads = await workers.deal(task)
+    return [list(session.frames(*each)) for each in zip(batch, payloads, strict=True)]

@@ -45,8 +45,7 @@ from umpc.enrolment.register import (
 from umpc.enrolment.texts import Request
 from umpc.errors import CertificateError, ConfigError, UmpcError
 from umpc.local_server import LocalCall, LocalServer, hang_up_after
-from umpc.transport.diagnose import split_address
-from umpc.transport.listening import refuse_if_taken
+from umpc.transport.addresses import refuse_if_taken, split_address
 
 log = logging.getLogger("umpc.enrolment")
 

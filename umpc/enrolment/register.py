@@ -43,7 +43,7 @@ from umpc.errors import CertificateError, ConfigError
 from umpc.transport.authority import Issued
 from umpc.transport.certificates import check_name, clock, names_of
 from umpc.transport.files import read_file, unwritten, write_durably
-from umpc.transport.revocation import load_revoked
+from umpc.transport.identity import load_revoked
 
 INVITED = "invited"
 ASKED = "asked"

@@ -48,6 +48,7 @@ from umpc.enrolment.texts import (
 )
 from umpc.errors import CertificateError, PeerUnavailable
 from umpc.transport import authority
+from umpc.transport.addresses import split_address
 from umpc.transport.authority import Authority
 from umpc.transport.certificates import (
     REMAKE,
@@ -60,10 +61,9 @@ from umpc.transport.certificates import (
     parse_certificate,
     verify_certificate,
 )
-from umpc.transport.diagnose import split_address
 from umpc.transport.files import read_file, write_public
-from umpc.transport.identity import Identity, load_identity
-from umpc.transport.revocation import load_revoked, parse_revoked
+from umpc.transport.identity import Identity, load_identity, load_revoked
+from umpc.transport.revocation import parse_revoked
 
 JOIN_FIRST = "run `umpc enrol join` first, with the same --folder"
 

@@ -337,7 +337,11 @@ class Relay:
         place = member.role, member.name, member.instance
         body = len(envelope.body)
         if not _is_right(place, session, kind, body):
-            raise _wrong_form(source.key[1])
+            name = source.key[1]
+            raise RemoteProtocolError(
+                f"{name} sent an envelope of a wrong form to the hub; see which version runs there",
+                culprit=name,
+            )
         envelope.DiscardUnknownFields()
         source.sent += body
         sender = source.key
@@ -435,10 +439,3 @@ def _is_right(target: Key, session: bytes, kind: int, body: int) -> bool:
 def _cost(body: int) -> int:
     """Return what a dropped envelope costs the hub, in small ones. Args: body: its bytes."""
     return 1 + body // DROPPED_BYTES
-
-
-def _wrong_form(sender: str) -> RemoteProtocolError:
-    return RemoteProtocolError(
-        f"{sender} sent an envelope of a wrong form to the hub; see which version runs there",
-        culprit=sender,
-    )

@@ -23,9 +23,8 @@ from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.transport.hub.connection import MOST_FRAMES, gathered, scattered
 from umpc.transport.identity import Identity
 from umpc.transport.patience import counted_sleep, time_limit
-from umpc.transport.services import AnyContext, Context, read, rpc
 from umpc.transport.status import refusal_of, status_of
-from umpc.transport.tls import peer_of
+from umpc.transport.tls import AnyContext, Context, peer_of, read, rpc
 
 log = logging.getLogger("umpc.hub")
 

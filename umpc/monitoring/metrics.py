@@ -26,7 +26,7 @@ from umpc import __version__
 from umpc.errors import AddressInUse, ConfigError, UmpcError
 from umpc.local_server import LocalCall, LocalServer, hang_up_after
 from umpc.protocol_version import PROTOCOL
-from umpc.transport.diagnose import split_address
+from umpc.transport.addresses import split_address
 from umpc.transport.identity import Identity
 
 SUCCESS = "success"

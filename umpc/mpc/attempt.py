@@ -39,14 +39,8 @@ from umpc.study.attempt import Attempt
 from umpc.study.cost import Cost
 from umpc.study.document import Study
 from umpc.study.sizes import Member, Sizes
-from umpc.ustat.hypergraph import (
-    Cell,
-    Hypergraph,
-    Owners,
-    expand,
-    expand_drawn,
-    expand_two_sample,
-)
+from umpc.ustat.cell_rows import Cell, Owners
+from umpc.ustat.hypergraph import Hypergraph, expand, expand_drawn, expand_two_sample
 from umpc.ustat.sampling import UNBALANCED
 
 if TYPE_CHECKING:

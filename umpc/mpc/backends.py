@@ -36,8 +36,8 @@ from umpc.mpc.masked.material import dealt_bytes
 from umpc.study.cost import Cost, sent_by_round
 from umpc.study.document import Study
 from umpc.study.messages import frame_bytes
+from umpc.ustat.cell_rows import Owners
 from umpc.ustat.clear import Columns
-from umpc.ustat.hypergraph import Owners
 
 if TYPE_CHECKING:
     from umpc.mpc.masked.cells import CommitteeTransfers

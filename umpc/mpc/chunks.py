@@ -33,8 +33,7 @@ from umpc.crypto.ring import Ring
 from umpc.crypto.rounds import Message
 from umpc.errors import LocalProtocolError
 from umpc.mpc.arrays import RingArray
-from umpc.ustat.cell_rows import CellRows
-from umpc.ustat.hypergraph import Owners
+from umpc.ustat.cell_rows import CellRows, Owners
 
 Kind = TypeVar("Kind")
 

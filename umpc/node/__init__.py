@@ -5,8 +5,7 @@
 | `server.py` | the gRPC server: access control, and the end of a study with its stream |
 | `run/` | one study at this node: its steps, links, material and rounds |
 | `links.py` | links between nodes: dialling and waiting; which processes this node reaches |
-| `standing.py` | what two processes keep between studies: chains of transfers |
-| `prepared_attempts.py` | attempts that are prepared and wait for their run |
+| `standing.py` | what stays in memory between studies: chains of transfers, prepared attempts |
 | `spool.py` | material on disk, encrypted, that waits for a run |
 | `shufflers.py` | the streams to a study's two shufflers |
 | `budget/` | the privacy budget on disk |
@@ -16,10 +15,8 @@
 | `table/` | a table's file: its text, its columns, its numbers |
 | `config.py` | the site's configuration file |
 | `config_section.py` | one table of that file, checked value by value |
-| `dataset_files.py` | the tables of several data sets, which may not be shared |
-| `datasets.py` | the data sets of a node, and the one that a study is about |
+| `datasets.py` | the data sets of a node, the one that a study is about, and its admission |
 | `template.py` | an example of the configuration, with every key |
-| `field_sets.py` | the sets of fields that coordinators have asked about |
 | `policy.py` | the administrator's rules |
 | `audit/` | the audit trail: who asked what, who decided, what was charged and left |
 | `approvals.py` | studies that wait for a person's decision |

@@ -30,12 +30,11 @@ from umpc.errors import ConfigError
 from umpc.node.budget.budget_account import BASIC_COMPOSITION, DEFAULT_DELTA, DEFAULT_HOLD_SECONDS
 from umpc.node.budget.ledger_place import Place, note_in_lock, noted_by_holder
 from umpc.node.config_section import Section, table_of
-from umpc.node.dataset_files import is_same_file, is_same_table, named
 from umpc.node.policy import ANYTHING, KINDS, Policy
-from umpc.node.records import TableSource
+from umpc.node.table.source import TableSource, is_same_file, is_same_table, named
 from umpc.protocols.registry import PROTOCOLS, possible_values
 from umpc.text_file import NODE, read_text, refuse_other_kind
-from umpc.transport.hub.address import HubAddress
+from umpc.transport.addresses import HubAddress
 from umpc.ustat.statistics import LIBRARY
 
 NAME = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"

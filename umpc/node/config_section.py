@@ -17,14 +17,12 @@ from typing import Any
 from umpc.compute.place import DASK, DASK_EXPECTED, ComputePlace
 from umpc.errors import ConfigError
 from umpc.node.policy import Policy
-from umpc.node.records import TableSource
 from umpc.node.table.conversions import DECIMAL_MARKS, THOUSANDS_MARKS, NumberFormat
 from umpc.node.table.object_store import keys_of_store
-from umpc.node.table.plain_text import is_encoding
-from umpc.node.table.source import MEGABYTE, S3, WILDCARDS, ObjectSource
+from umpc.node.table.source import MEGABYTE, S3, WILDCARDS, ObjectSource, TableSource, is_encoding
 from umpc.node.table.sql_source import SqlSource, wrong_password_file, wrong_query, wrong_url
 from umpc.study.rules import line_of_key, nearest
-from umpc.transport.hub.address import HubAddress, parse_hub
+from umpc.transport.addresses import HubAddress, parse_hub
 
 OBJECT_KEYS = ("endpoint", "region", "credentials_file", "object_megabytes")
 """The keys under [data] that only objects of a store have."""

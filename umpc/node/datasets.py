@@ -8,40 +8,40 @@ the time before the second data set is still repeated at no cost. In any other c
 *Reveals*: the refusal names the data sets whose rules would allow this study, and no other. A data
 set whose rules do not allow the coordinator is refused as one that does not exist.
 
-*Approval hook.* A site's own command that runs when a study begins to wait for a person.
-
-The command gets one JSON object on its standard input. It runs without a shell, and nothing of a
-study is among its arguments, so a study's name cannot become a command. It runs at most once a
-minute, however many studies are proposed: the object says how many more have asked since the last
-call. A failure of the command is a warning in the node's log, and changes nothing for the study.
-
 *Admission.* The admission of a study: the site's rules as they are now, the approval, and the
 records.
 
 The file of rules is read again at every proposal. All other settings count as they were when the
 node started.
+
+*Field sets.* The sets of fields that coordinators have asked a node about, in the Store of its
+ledger. For each set of fields a node tells its number of complete records, and for a public label
+also the number of records of each class. With a condition it counts the records for which that
+holds, so each condition makes another set. These numbers cost no ε. Every further set tells a
+little more about which values are missing together, so a node answers for at most MOST sets. The
+count survives a restart. Without a condition no number depends on bounds, resolutions or
+categories. A condition sees values after these, so they count for the fields that it reads.
+
+`umpc budget fields --forget` lets the count begin anew, also while the node runs.
 """
 
 from __future__ import annotations
 
-import json
 import logging
 import os
-import subprocess
-import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from umpc.errors import PolicyRefused, StudyError
-from umpc.node.approvals import Approvals, approvals_beside
-from umpc.node.audit import trail
+from umpc.crypto.prg import digest
+from umpc.errors import ConfigError, PolicyRefused, StudyError, TooManySchemas
+from umpc.node.approvals import ApprovalHook, Approvals, approvals_beside
+from umpc.node.audit.reading import add_missing_charges
 from umpc.node.audit.trail import AuditTrail, Record, nothing, of_rules
 from umpc.node.budget.ledger import Ledger
 from umpc.node.config import (
@@ -52,11 +52,10 @@ from umpc.node.config import (
     load_datasets,
     note_start,
 )
-from umpc.node.field_sets import count_fields
 from umpc.node.policy import Policy
-from umpc.node.prepared_attempts import PreparedAttempts
 from umpc.node.records import Records, load_records, reading_beside
-from umpc.node.told_order import is_told, tell_order
+from umpc.node.standing import PreparedAttempts
+from umpc.node.told_order import VARIABLE, tell_order
 from umpc.protocols.registry import protocol_of
 from umpc.study.computation import former_hashes
 from umpc.study.document import Study
@@ -118,22 +117,13 @@ def open_dataset(config: NodeConfig, ledger: Ledger) -> Dataset:
     approvals = Approvals(approvals_beside(config.ledger), tell=hook.tell)
     note_start(config)
     audit = AuditTrail(config.ledger)
-    trail.add_missing_charges(audit, ledger.history())
-    audit.append(trail.of_rules("start", config.policy))
-    return Dataset(
-        config=config,
-        ledger=ledger,
-        approvals=approvals,
-        audit=audit,
-        admission=Admission(
-            config,
-            config.name,
-            approvals,
-            ledger,
-            record=audit.append,
-        ),
-        parking=PreparedAttempts(ledger, config.most_prepared, config.prepared_seconds),
-    )
+    add_missing_charges(audit, ledger.history())
+    audit.append(of_rules("start", config.policy))
+    admission = Admission(config, config.name, approvals, ledger, record=audit.append)
+    with suppress(ConfigError):  # a mistake since the start is told to those who propose
+        admission.policy()  # the first study finds the rules read
+    parking = PreparedAttempts(ledger, config.most_prepared, config.prepared_seconds)
+    return Dataset(config, ledger, approvals, audit, admission, parking)
 
 
 class Datasets:
@@ -190,83 +180,6 @@ class Datasets:
 # --- approval hook --------------------------------------------------------------------------------
 
 log = logging.getLogger("umpc.node")
-
-LEAST_SECONDS = 60
-"""Seconds between two calls."""
-MOST_SECONDS = 60
-"""Seconds that one call may take."""
-
-
-def in_background(job: Callable[[], None]) -> None:
-    """Run a job in a thread that does not outlive the process."""
-    threading.Thread(target=job, name="approval-hook", daemon=True).start()
-
-
-class ApprovalHook:
-    """Calls the command. Any thread may tell it of a study.
-
-    Args:
-        command: the program's path and its arguments; empty for none.
-        node: the node's name.
-        start: runs a job at once or beside.
-        run: as `subprocess.run`.
-    """
-
-    def __init__(
-        self,
-        command: Sequence[str],
-        node: str,
-        *,
-        start: Callable[[Callable[[], None]], None] = in_background,
-        run: Callable[..., Any] = subprocess.run,
-        now: Callable[[], float] = time.monotonic,
-    ):
-        self._command = list(command)
-        self._node = node
-        self._start = start
-        self._run = run
-        self._now = now
-        self._lock = threading.Lock()
-        self._last: float | None = None
-        self._missed = 0
-
-    def tell(self, study: Study, known: str) -> None:
-        """Call the command for a study that waits. Args: known: the hash that `approve` shows."""
-        if not self._command:
-            return
-        with self._lock:
-            at = self._now()
-            if self._last is not None and at - self._last < LEAST_SECONDS:
-                self._missed += 1
-                return
-            self._last, others, self._missed = at, self._missed, 0
-        facts = {
-            "node": self._node,
-            "hash": known,
-            "name": study.name,
-            "coordinator": study.coordinator,
-            "statistic": study.statistic,
-            "fields": [field.name for field in study.fields],
-            "epsilon": study.epsilon,
-            "others": others,
-        }
-        self._start(lambda: self._call(json.dumps(facts)))
-
-    def _call(self, text: str) -> None:
-        try:
-            done = self._run(
-                self._command,
-                input=text.encode(),
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                timeout=MOST_SECONDS,
-                check=False,
-            )
-        except (OSError, subprocess.SubprocessError) as error:
-            log.warning("the command under [notify] did not run: %s", type(error).__name__)
-            return
-        if done.returncode != 0:
-            log.warning("the command under [notify] ended with code %d", done.returncode)
 
 
 # --- admission ------------------------------------------------------------------------------------
@@ -358,10 +271,11 @@ class Admission:
                     study.name,
                     misfit.name,
                 )
+        tell = tell_order if os.environ.get(VARIABLE) else None
         if protocol_of(study).numbers_records(study):
-            return records.numbered_anew(os.urandom, tell_order)
-        if is_told():
-            tell_order(np.arange(records.count))
+            return records.numbered_anew(os.urandom, tell)
+        if tell is not None:
+            tell(np.arange(records.count))
         return records
 
     def permit(self, study: Study, records: int) -> None:
@@ -422,3 +336,39 @@ class Admission:
                 log.warning(
                     "%s: %s changed, and counts from the next start on", now.file, ", ".join(stale)
                 )
+
+
+# --- field sets -----------------------------------------------------------------------------------
+
+MOST = 32
+"""Largest number of different sets of fields for which a node tells numbers of records."""
+
+
+def count_fields(ledger: Ledger, study: Study, node: str) -> None:
+    """Count the study's fields, on disk when this returns. Raises: TooManySchemas, LedgerError."""
+    if not ledger.count_fields(digest_of(study), MOST):
+        raise TooManySchemas(
+            f"{node} was asked about {MOST} different sets of fields, and each tells how many of "
+            "its records have these fields; propose one of those sets, or have its administrator "
+            "begin the count anew",
+            culprit=node,
+            detail="run `umpc budget fields --config node.toml --forget` to begin the count anew; "
+            "no restart is needed",
+        )
+
+
+def digest_of(study: Study) -> bytes:
+    """Return 32 bytes for all of a study that a number of records depends on."""
+    parts = []
+    for field in sorted(study.fields, key=lambda each: each.name):
+        classes = field.categories if field.public else ()
+        parts.append(digest(b"umpc field 1", field.name.encode(), *map(str.encode, classes)))
+    if study.condition is not None:
+        read = set(study.condition.fields)
+        seen = [field.schema() for field in study.fields if field.name in read]
+        schemas = sorted(repr(schema).encode() for schema in seen)
+        parts.append(digest(b"umpc condition 2", study.condition.text.encode(), *schemas))
+    if study.people is not None:
+        people = study.people
+        parts.append(digest(b"umpc person 1", people.column.encode(), b"%d" % people.records))
+    return digest(b"umpc field set 1", *parts)

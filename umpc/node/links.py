@@ -29,12 +29,12 @@ from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.protocols.registry import decode_study, protocol_of
 from umpc.study.document import Study
 from umpc.study.parts import Participant
-from umpc.transport.authority import Identity
+from umpc.transport.addresses import is_behind_hub
 from umpc.transport.greeting import greet_or_fail
-from umpc.transport.hub.address import is_behind_hub
+from umpc.transport.identity import Identity
 from umpc.transport.patience import time_limit
-from umpc.transport.services import Context, node_stub, read
 from umpc.transport.status import refusal_of
+from umpc.transport.tls import Context, node_stub, read
 
 HELLO_SECONDS = 60
 """Seconds that a busy caller may take to say for which attempt it calls.

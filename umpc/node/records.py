@@ -47,7 +47,6 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -55,9 +54,8 @@ from numpy.typing import NDArray
 
 from umpc.crypto.prg import SEED_BYTES, Stream
 from umpc.errors import EmptyTable, NotNumeric
-from umpc.node.table.batch import Batch
+from umpc.node.table.batch import Batch, Places
 from umpc.node.table.fingerprint import Cohort, CohortHash, selection_of
-from umpc.node.table.given_up import check_waited_for
 from umpc.node.table.source import OwnersTable, TableSite, TableSource
 from umpc.node.table.units import (
     FieldUnits,
@@ -69,11 +67,10 @@ from umpc.node.table.units import (
 )
 from umpc.study.parts import Person
 from umpc.transport.files import write_durably
+from umpc.transport.patience import check_waited_for
 from umpc.ustat.condition import Condition
 from umpc.ustat.schema import FieldSchema
 from umpc.ustat.text import secret_order
-
-__all__ = ["Misfit", "Records", "TableSource", "load_records", "require_numbers"]
 
 
 @dataclass(frozen=True)
@@ -233,8 +230,6 @@ def require_numbers(records: Records, *, table: str) -> Records:
 
 # --- people ---------------------------------------------------------------------------------------
 
-Places = NDArray[np.int64]
-
 
 def places_among_own(persons: NDArray[np.object_]) -> Places:
     """Return each record's place among the records of its person, from 0, in the table's order.
@@ -321,12 +316,7 @@ class ReadingProgress:
             except OSError as error:  # a study does not fail by what only informs
                 log.info("%s: %s", self._path, error.strerror)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._path is not None and self._has_told:
             with suppress(OSError):
                 self._path.unlink(missing_ok=True)

@@ -32,7 +32,8 @@ from umpc.errors import (
     UmpcError,
 )
 from umpc.node.approvals import Approvals
-from umpc.node.audit import trail
+from umpc.node.audit.reading import add_missing_charge
+from umpc.node.audit.trail import of_failure
 from umpc.node.datasets import Dataset, Datasets
 from umpc.node.links import ContactCheck, Links
 from umpc.node.policy import Policy
@@ -41,17 +42,16 @@ from umpc.node.run.coordinator import CoordinatorStream, RunWatch, Unwatched
 from umpc.node.run.study import run_study
 from umpc.node.spool import room_for
 from umpc.node.standing import Standing
-from umpc.proto import codec, frame_codec
+from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.protocol_version import PROTOCOL
 from umpc.study import document
 from umpc.study import messages as m
-from umpc.transport.authority import Identity
-from umpc.transport.identity import credentials_of
-from umpc.transport.role_guard import of_own_end
-from umpc.transport.services import AnyContext, Context, read, rpc
-from umpc.transport.status import lost, status_of
-from umpc.transport.tls import grpc, peer_of
+from umpc.transport.channels import of_own_end
+from umpc.transport.identity import Identity, credentials_of
+from umpc.transport.status import status_of
+from umpc.transport.stream_reader import lost
+from umpc.transport.tls import AnyContext, Context, grpc, peer_of, read, rpc
 
 ALLOWED = {
     "/umpc.v1.Node/Hello": {"coordinator", "node", "dealer"},
@@ -118,7 +118,7 @@ class NodeServer(rpc.NodeServicer):
             open_spool=partial(room_for, dataset.config.ledger.parent, self.identity.name),
             open_delivery=lambda delivery: delivery.open(self.identity),
             record=dataset.audit.append,
-            add_charge=partial(trail.add_missing_charge, dataset.audit, dataset.ledger.history),
+            add_charge=partial(add_missing_charge, dataset.audit, dataset.ledger.history),
             written_at=dataset.config.source.written_at,
             workers=self.workers,
             standing=self.standing,
@@ -163,7 +163,7 @@ class NodeServer(rpc.NodeServicer):
 
         async def receive() -> m.CoordinatorMessage:
             try:
-                message = await frame_codec.joined(lambda: read(context))
+                message = await codec.joined(lambda: read(context))
                 if message is not None:
                     return codec.decode_coordinator(message)
             except EncodingError as error:
@@ -265,7 +265,7 @@ class NodeServer(rpc.NodeServicer):
             log.info("its finished attempt is held here, and another run of it can finish it")
 
     def _record_failure(self, run: RunContext, error: UmpcError) -> None:
-        row = trail.of_failure(error, run.stream.proposed, run.stream.coordinator, run.stream.step)
+        row = of_failure(error, run.stream.proposed, run.stream.coordinator, run.stream.step)
         try:
             run.site.record(row)
         except AuditError as failure:

@@ -8,16 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from umpc.failpoints import failpoint
-from umpc.proto import codec, frame_codec
+from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study.document import Study
 from umpc.study.messages import Frame, StepBytes
 from umpc.study.parts import Participant
 from umpc.study.sizes import Member
-from umpc.transport.authority import Identity
+from umpc.transport.identity import Identity
 from umpc.transport.patience import together
-from umpc.transport.services import shuffler_stub
 from umpc.transport.stream import RpcStream, as_received
+from umpc.transport.tls import shuffler_stub
 
 REPLIES_AHEAD = 1
 """Replies that may wait unread: a shuffler that goes away is noticed at once."""
@@ -42,7 +42,7 @@ class ShufflerStream:
         """
         await self._stream.connect(identity, "shuffler", self._address, self._seconds)
         self._stream.begin(shuffler_stub(self._stream.channel).Deliver())
-        for piece in frame_codec.cut(begin):
+        for piece in codec.cut(begin):
             await self._stream.write(pb.ShuffleRequest(begin=piece))
         await self._reply("prepare", delivered=False)
         self._stream.step = "release"
@@ -59,7 +59,7 @@ class ShufflerStream:
         size = 0
         for frame in frames:
             request = pb.ShuffleRequest()
-            frame_codec.put_frame(request.frame, frame)
+            codec.put_frame(request.frame, frame)
             await self._stream.write(request)
             failpoint("during-delivery")
             step = frame.step

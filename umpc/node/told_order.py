@@ -35,18 +35,13 @@ def orders_told(tables: Iterable[Path]) -> dict[str, dict[str, str]]:
     return {path.stem: {VARIABLE: str(order_beside(path))} for path in tables}
 
 
-def is_told() -> bool:
-    """Whether the environment names a file for the order."""
-    return bool(os.environ.get(VARIABLE))
-
-
 def tell_order(order: IndexArray) -> None:
     """Write the order of the latest attempt, if the environment names a file for it."""
     import numpy as np
 
-    if not is_told():
+    path = os.environ.get(VARIABLE)
+    if not path:
         return
-    path = os.environ[VARIABLE]
     ours = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(ours, "wb") as file:
         os.fchmod(ours, 0o600)  # a file that was there already keeps its rights otherwise

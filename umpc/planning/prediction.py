@@ -30,7 +30,8 @@ from umpc.protocols.registry import attempt_of, protocol_of
 from umpc.study.attempt import Attempt, commit, without
 from umpc.study.document import Study
 from umpc.study.sizes import ClassCounts, Member, Sizes
-from umpc.ustat.hypergraph import Cell, Hypergraph, Owners, expand, expand_two_sample
+from umpc.ustat.cell_rows import Cell, Owners
+from umpc.ustat.hypergraph import Hypergraph, expand, expand_two_sample
 
 
 def reference_table_of(
@@ -58,7 +59,8 @@ def reference_table_of(
             columns[study.label] = is_second.astype(np.int64)
         return ReferenceTable.of(study, columns, attempt.counts, is_made_up=True)
     # It loads libraries that read files, which most plans do without.
-    from umpc.node.records import TableSource, load_records, require_numbers
+    from umpc.node.records import load_records, require_numbers
+    from umpc.node.table.source import TableSource
 
     fields = [field.schema() for field in study.fields]
     source = TableSource(file, delimiter)

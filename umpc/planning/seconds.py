@@ -58,8 +58,8 @@ from umpc.study.attempt import Attempt
 from umpc.study.cost import Cost
 from umpc.study.document import Study
 from umpc.study.parts import FieldText
+from umpc.ustat.cell_rows import Owners
 from umpc.ustat.clear import Columns
-from umpc.ustat.hypergraph import Owners
 
 CONNECTION = 6
 LOOK = 4

@@ -5,6 +5,5 @@ Protobuf objects occur in this folder, in `umpc.transport` and in the gRPC shell
 | file | what it is |
 |---|---|
 | `v1/` | the schema `umpc.proto` (package umpc.v1), and the Python that is generated from it |
-| `codec.py` | conversion between protobuf messages and the dataclasses of sessions |
-| `frame_codec.py` | conversion of frames, and of bytes by step |
+| `codec.py` | conversion between protobuf messages, frames and the dataclasses of sessions |
 """

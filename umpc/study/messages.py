@@ -19,7 +19,7 @@ it waits at every node, else Agree.
 In a replay with shufflers, Released answers Propose, and once more Release: the stored message has
 then gone to the shufflers again.
 
-Lists of all nodes may come in pieces (`umpc/proto/frame_codec.py`).
+Lists of all nodes may come in pieces (`umpc/proto/codec.py`).
 
 A node may send Progress at any time and ends with Failure. A coordinator ends with Abort or by
 closing the stream.
@@ -33,7 +33,7 @@ from dataclasses import dataclass, field
 
 from umpc.crypto.rounds import Message
 from umpc.study.sizes import Member
-from umpc.ustat.hypergraph import Owners
+from umpc.ustat.cell_rows import Owners
 
 
 @dataclass(frozen=True)

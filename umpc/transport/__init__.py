@@ -5,19 +5,16 @@ Certificates hold the name and the role of a process.
 | file | what it is |
 |---|---|
 | `authority.py` | the consortium's certificate authority; a site's key and request |
-| `certificates.py` | certificates, keys and requests: how they are read, and how each is checked |
+| `certificates.py` | certificates, keys and requests, and how each is checked; revoked ones |
 | `files.py` | small files: read with a limit, written whole or not at all |
-| `revoked.py` | the list of revoked certificates, as a value |
 | `revocation.py` | the authority's signed list of revoked certificates: read, signed, compared |
 | `identity.py` | the identity of one process, renewed from its folder without a restart |
-| `tls.py` | TLS 1.3 only: credentials from an identity, and the peer that makes a call |
+| `tls.py` | TLS 1.3 only: credentials, the peer that calls; the generated stubs, with types |
 | `channels.py` | channels and servers with limits, and the way to a peer |
-| `role_guard.py` | the roles that may call each method |
-| `listening.py` | the check that an address of this machine is free |
-| `diagnose.py` | a look at a peer: its certificate, and why it cannot be reached, in one sentence |
-| `services.py` | the generated stubs and servicers, with types |
+| `addresses.py` | an address: its form, the proxy before it, whether it is free, what it shows |
+| `diagnose.py` | a look at a peer: why it cannot be reached, in one sentence |
 | `heartbeat.py` | the heartbeat of a connection: each end notices when the other one stops |
-| `patience.py` | time limits that count only time in which this process ran |
+| `patience.py` | time limits that count only this process's time; work that nobody waits for |
 | `status.py` | errors as gRPC statuses, and back |
 | `stream.py` | one stream to a peer: open, read, write, time limit, loss, violation, end |
 | `stream_reader.py` | the messages of a stream as they come, and why it ended |

@@ -34,39 +34,23 @@ from umpc.transport.certificates import (
     NEW_AUTHORITY,
     Key,
     PublicKey,
+    Revoked,
     alternative_names,
     check_name,
     check_validity,
     clock,
     fingerprint,
     is_signed_by,
-    issuer_fingerprint,
     key_digest,
     load_certificate,
     load_key,
     load_request,
     names_of,
     p256_key_of,
-    verify_certificate,
 )
 from umpc.transport.files import read_file, write_public, write_secret
-from umpc.transport.identity import Identity, load_identity
-from umpc.transport.revocation import FETCH, LIST_DAYS, load_revoked, next_list, sign_revoked
-from umpc.transport.revoked import Revoked
-
-__all__ = [
-    "Authority",
-    "Identity",
-    "fingerprint",
-    "issuer_fingerprint",
-    "load_certificate",
-    "load_identity",
-    "load_key",
-    "load_request",
-    "names_of",
-    "request",
-    "verify_certificate",
-]
+from umpc.transport.identity import load_revoked
+from umpc.transport.revocation import FETCH, LIST_DAYS, next_list, sign_revoked
 
 DAYS = 90
 CA_DAYS = 3650
@@ -158,15 +142,9 @@ class Authority:
             timedelta(days=min(days, CA_DAYS)), self.cert.not_valid_after_utc - (now or clock())
         )
         usages = [ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID.SERVER_AUTH]
-        subject, key = _subject(name), p256_key_of(request)
+        key = p256_key_of(request)
         self._refuse_revoked(key, name)
-        cert = (
-            _builder(subject, key, self.cert.subject, self._key.public_key(), now, life)
-            .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-            .add_extension(x509.ExtendedKeyUsage(usages), critical=False)
-            .add_extension(alternative_names(name, role), critical=False)
-            .sign(self._key, hashes.SHA256())
-        )
+        cert = self._signed(name, key, usages, alternative_names(name, role), now, life)
         self.issued.add(cert)
         return cert.public_bytes(pem.Encoding.PEM)
 
@@ -182,15 +160,27 @@ class Authority:
         check_validity(self.cert, "the authority's own ca.pem", now, NEW_AUTHORITY)
         life = min(timedelta(days=days), self.cert.not_valid_after_utc - (now or clock()))
         names = x509.SubjectAlternativeName([x509.DNSName(host)])
-        usages = [ExtendedKeyUsageOID.SERVER_AUTH]
-        cert = (
-            _builder(_subject(host), key, self.cert.subject, self._key.public_key(), now, life)
+        cert = self._signed(host, key, [ExtendedKeyUsageOID.SERVER_AUTH], names, now, life)
+        return cert.public_bytes(pem.Encoding.PEM)
+
+    def _signed(
+        self,
+        name: str,
+        key: PublicKey,
+        usages: list[x509.ObjectIdentifier],
+        names: x509.SubjectAlternativeName,
+        now: datetime | None,
+        life: timedelta,
+    ) -> x509.Certificate:
+        """Return a certificate that may not sign others."""
+        own = self._key.public_key()
+        return (
+            _builder(_subject(name), key, self.cert.subject, own, now, life)
             .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
             .add_extension(x509.ExtendedKeyUsage(usages), critical=False)
             .add_extension(names, critical=False)
             .sign(self._key, hashes.SHA256())
         )
-        return cert.public_bytes(pem.Encoding.PEM)
 
     def _refuse_revoked(self, key: PublicKey, name: str) -> None:
         """Whoever stole a key could use the new certificate too. Raises: CertificateError."""

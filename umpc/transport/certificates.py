@@ -7,16 +7,20 @@ ECDSA P-256.
 Every input may come from anybody. Whatever its bytes are, a function of this file returns or
 raises a CertificateError of one line. Every function takes `now` as an argument and reads the
 clock only if it is left out.
+
+*Revoked.* The list of revoked certificates as a value: their serial numbers, and its dates.
 """
 
 from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
+from types import MappingProxyType
 
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
@@ -27,7 +31,6 @@ from cryptography.x509.oid import NameOID
 
 from umpc.errors import CertificateError, ConfigError
 from umpc.transport.files import check_private, read_file
-from umpc.transport.revoked import Revoked
 
 ROLES = ("node", "dealer", "shuffler", "coordinator", "hub")
 NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
@@ -67,9 +70,8 @@ def verify_certificate(
     Raises: CertificateError.
     """
     name, role, cert = _issued(der, ca_pem)
-    if not _lives(ca_pem, der, now):
-        check_validity(_authority(ca_pem), "the authority's ca.pem", now, NEW_AUTHORITY)
-        check_validity(cert, f"the certificate of {role} {name!r}", now)
+    check_validity(_authority(ca_pem), "the authority's ca.pem", now, NEW_AUTHORITY)
+    check_validity(cert, f"the certificate of {role} {name!r}", now)
     if revoked is not None:
         revoked.check(cert.serial_number, name, role)
     return name, role
@@ -100,28 +102,6 @@ def _issued(der: bytes, ca_pem: bytes) -> tuple[str, str, x509.Certificate]:
         if basic.ca:
             raise ValueError("a site's certificate must not sign others")
     return name, role, cert
-
-
-def _lives(ca_pem: bytes, der: bytes, now: datetime) -> bool:
-    """Whether a certificate of the authority counts at a time: nodes ask so about all others."""
-    life = _common_life(ca_pem, der)
-    return life is not None and life[0] <= now <= life[1]
-
-
-@lru_cache(maxsize=1 << 13)
-def _common_life(ca_pem: bytes, der: bytes) -> tuple[datetime, datetime] | None:
-    """The time in which an authority and its certificate both count; None: malformed dates."""
-    since, until = _life_of_authority(ca_pem)
-    cert = named_certificate(der)[0]
-    with contextlib.suppress(*MALFORMED):
-        return max(since, cert.not_valid_before_utc), min(until, cert.not_valid_after_utc)
-    return None
-
-
-@lru_cache(maxsize=16)
-def _life_of_authority(ca_pem: bytes) -> tuple[datetime, datetime]:
-    ca = _authority(ca_pem)
-    return ca.not_valid_before_utc, ca.not_valid_after_utc
 
 
 @lru_cache(maxsize=1 << 13)
@@ -374,3 +354,37 @@ def refusing(message: str) -> Iterator[None]:
 def clock() -> datetime:
     """Return the time now, in UTC."""
     return datetime.now(UTC)
+
+
+# --- revoked --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Revoked:
+    """The content of one signed list of the authority.
+
+    Args:
+        number: grows with each list. A list with a smaller number is an older one.
+        made: when the authority signed it.
+        next_update: the time until which the authority promises a newer one.
+        serials: when each certificate was revoked, by its serial number.
+    """
+
+    number: int
+    made: datetime
+    next_update: datetime
+    serials: Mapping[int, datetime] = field(default_factory=lambda: MappingProxyType({}))
+
+    def __contains__(self, serial: int) -> bool:
+        return serial in self.serials
+
+    def check(self, serial: int, name: str, role: str) -> None:
+        """Check that a certificate is not on the list. Raises: CertificateError, with culprit."""
+        since = self.serials.get(serial)
+        if since is not None:
+            raise CertificateError(
+                f"the certificate of {role} {name!r} was revoked, at {since:%F %R} UTC "
+                f"(serial number {serial:x}): leave {name!r} out, or get it a new certificate "
+                "from the authority",
+                culprit=name,
+            )

@@ -6,23 +6,57 @@ connection (TCP_USER_TIMEOUT). A starved process loses no connection by this, be
 acknowledges for it. gRPC sets the option from `keepalive_timeout_ms`, and only if it also pings.
 Its pings therefore wait for a day: an answer to one waits behind bulk data on a slow line, and
 behind other threads on a busy machine.
+
+*Role guard.* The roles that may call each method of a server, and the end of calls with their
+connection.
+
+A caller is checked before its message is read. Bytes that are no message end its call with a status
+that names it.
+
+*Own end.* Whether this process is being stopped: what ends with it is then not the fault of a peer.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import inspect
+import logging
 import ssl
+import threading
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, NoReturn
 
-from umpc.errors import AddressInUse, CertificateError, PeerUnavailable, UmpcError
+from umpc.errors import (
+    AddressInUse,
+    CertificateError,
+    EncodingError,
+    PeerLost,
+    PeerUnavailable,
+    StudyAborted,
+    UmpcError,
+)
+from umpc.transport.addresses import proxy_to, refuse_if_taken, shown_certificate, split_address
 from umpc.transport.certificates import ROLES, clock, host_name, verify_certificate
-from umpc.transport.diagnose import explain, find_fault, proxy_to, shown_certificate, split_address
+from umpc.transport.diagnose import explain, find_fault
 from umpc.transport.heartbeat import BEATEN, METHOD, Calls
 from umpc.transport.identity import Identity
-from umpc.transport.listening import refuse_if_taken
 from umpc.transport.patience import own_lag, time_limit
-from umpc.transport.role_guard import Allowed, RoleGuard
-from umpc.transport.tls import channel_credentials, grpc, server_credentials
+from umpc.transport.status import refusal_of
+from umpc.transport.tls import (
+    AnyContext,
+    Behaviour,
+    CallDetails,
+    Continuation,
+    ServerInterceptor,
+    channel_credentials,
+    grpc,
+    peer_of,
+    server_credentials,
+)
 
 MAX_FRAME = 1 << 20
 MAX_MESSAGE = MAX_FRAME + 4096  # a full frame and its header fields
@@ -92,7 +126,7 @@ async def connect(
     Raises: CertificateError, PeerUnavailable, ConfigError as `diagnose.explain` finds them.
     """
     split_address(address)
-    attempt = _Attempt(identity, name, role, address, min(DIAGNOSIS_SECONDS, timeout))
+    attempt = _Attempt(identity.latest(), name, role, address, min(DIAGNOSIS_SECONDS, timeout))
     trying = asyncio.create_task(attempt.until_ready())
     channel: grpc.aio.Channel | None = None
     try:
@@ -126,22 +160,22 @@ async def _give_up(trying: asyncio.Task[grpc.aio.Channel]) -> None:
         await trying.result().close(None)
 
 
+@dataclass
 class _Attempt:
     """The way to a channel: look at the server's certificate, trust it alone, and connect."""
 
-    def __init__(self, identity: Identity, name: str, role: str, address: str, seconds: float):
-        self._identity = identity.latest()
-        self._name = name
-        self._role = role
-        self._address = address
-        self._seconds = seconds
+    identity: Identity
+    name: str
+    role: str
+    address: str
+    seconds: float
 
     async def until_ready(self) -> grpc.aio.Channel:
         """Try until a channel is ready. Raises: CertificateError, if trying again is of no use."""
         pause = FIRST_PAUSE
         while True:
-            self._identity = self._identity.latest()
-            shown = await shown_certificate(self._address, self._seconds, self._role)
+            self.identity = self.identity.latest()
+            shown = await shown_certificate(self.address, self.seconds, self.role)
             channel = None if shown is None else await self._connect(await self._verified(shown))
             if channel is not None:
                 return channel
@@ -161,22 +195,22 @@ class _Attempt:
 
     def _check(self, der: bytes) -> bytes:
         """Return the certificate in PEM. Raises: CertificateError unless it is our peer's."""
-        us = self._identity
+        us = self.identity
         name, role = verify_certificate(der, us.ca_pem, now=clock(), revoked=us.revoked)
-        if role != self._role or self._name not in (name, "any"):
+        if role != self.role or self.name not in (name, "any"):
             raise CertificateError(
-                f"at {self._address} is {role} {name!r}, expected {self._role} {self._name!r}: "
+                f"at {self.address} is {role} {name!r}, expected {self.role} {self.name!r}: "
                 "check the address, or the name in the study"
             )
         return ssl.DER_cert_to_PEM_cert(der).encode()
 
     async def _connect(self, server_pem: bytes) -> grpc.aio.Channel | None:
         """Return a ready channel to the server with this certificate, or None if there is none."""
-        host, port = split_address(self._address)
+        host, port = split_address(self.address)
         target = f"dns:///{f'[{host}]' if ':' in host else host}:{port}"
-        override = ("grpc.ssl_target_name_override", host_name(self._name, self._role))
-        credentials = channel_credentials(self._identity, server_pem)
-        options = (*CHANNEL, override, *_proxied(self._role, host, port))
+        override = ("grpc.ssl_target_name_override", host_name(self.name, self.role))
+        credentials = channel_credentials(self.identity, server_pem)
+        options = (*CHANNEL, override, *_proxied(self.role, host, port))
         channel = grpc.aio.secure_channel(target, credentials, options=options)
         try:
             if await _is_ready(channel):
@@ -192,11 +226,10 @@ class _Attempt:
 
         A peer that did not answer while this process could not run may work: also None.
         """
-        parts = (self._identity, self._name, self._role, self._address, self._seconds)
         lag = own_lag()
         begun = lag.begin()
         try:
-            fault = await asyncio.to_thread(find_fault, *parts)
+            fault = await asyncio.to_thread(find_fault, *vars(self).values())
             was_late = lag.since(begun) > STARVED_SECONDS
         finally:
             lag.end()
@@ -204,8 +237,7 @@ class _Attempt:
 
     async def reason(self) -> UmpcError:
         """Return what is wrong with the connection, or that it works now."""
-        parts = (self._identity, self._name, self._role, self._address, self._seconds)
-        return await asyncio.to_thread(explain, *parts)
+        return await asyncio.to_thread(explain, *vars(self).values())
 
 
 def _proxied(role: str, host: str, port: int) -> tuple[tuple[str, int | str], ...]:
@@ -254,3 +286,173 @@ async def bind(server: grpc.aio.Server, identity: Identity, listen: str) -> str:
     except RuntimeError:
         raise AddressInUse(f"cannot listen on {listen}: just taken; choose another port") from None
     return f"{shown}:{bound}"
+
+
+# --- role guard -----------------------------------------------------------------------------------
+
+log = logging.getLogger("umpc.rpc")
+MOST_TOLD = 5
+TOLD_SECONDS = 60.0
+"""The log has at most so many lines about unreadable messages of one caller in so many seconds."""
+FIRST_WRITE_SECONDS = 0.5
+"""Seconds that a refused stream waits for its client's first message, before it says why."""
+Allowed = Mapping[str, Collection[str]]
+
+
+class RoleGuard(ServerInterceptor):
+    """An interceptor that refuses a method to roles for which it is not listed.
+
+    The role is the one in the caller's certificate. A revoked certificate has none. The calls that
+    it lets through end when their caller's heartbeat does.
+    """
+
+    def __init__(self, identity: Identity, allowed: Allowed, calls: Calls):
+        self._identity = identity
+        self._calls = calls
+        self._self = f"{identity.role} {identity.name!r}"
+        self._allowed = {method: frozenset(roles) for method, roles in allowed.items()}
+        self._unreadable: Counter[str] = Counter()
+        """The unreadable messages of each caller since `_told_since`."""
+        self._told_since = 0.0
+
+    async def intercept_service(self, continuation: Continuation, details: CallDetails) -> Any:
+        """Return the method's handler behind the check, or a handler that refuses."""
+        if details.method not in self._allowed:
+            never = self._guarded(_never, details.method, streams=True)
+            return grpc.stream_stream_rpc_method_handler(never)
+        handler = await continuation(details)
+        return handler and _with_behaviour(
+            handler,
+            lambda inner: self._guarded(inner, details.method, streams=handler.request_streaming),
+        )
+
+    def _guarded(self, inner: Behaviour, method: str, *, streams: bool) -> Behaviour:
+        """Return the behaviour of a method with the check before it."""
+        if inspect.isasyncgenfunction(inner):
+
+            async def stream(request: Any, context: AnyContext) -> AsyncIterator[Any]:
+                await self._check(context, method, streams)
+                try:
+                    with self._calls.running(context.peer(), method):
+                        async with contextlib.aclosing(inner(_read(request), context)) as replies:
+                            async for reply in replies:
+                                yield reply
+                except EncodingError as error:
+                    await self._end_unreadable(context, method, error)
+
+            return stream
+
+        async def call(request: Any, context: AnyContext) -> Any:
+            await self._check(context, method, streams)
+            if method == METHOD:
+                return await inner(request, context)
+            try:
+                with self._calls.running(context.peer(), method):
+                    return await inner(_read(request), context)
+            except EncodingError as error:
+                await self._end_unreadable(context, method, error)
+
+        return call
+
+    async def _check(self, context: AnyContext, method: str, streams: bool) -> None:
+        refusal = self._refusal(context, method)
+        if refusal is None:
+            return
+        if streams:
+            # A client of gRPC loses the status of a call that ends while it writes.
+            with contextlib.suppress(TimeoutError, grpc.aio.BaseError, EncodingError):
+                async with asyncio.timeout(FIRST_WRITE_SECONDS):
+                    await context.read()
+        await context.abort(*refusal)
+
+    async def _end_unreadable(
+        self, context: AnyContext, method: str, error: EncodingError
+    ) -> NoReturn:
+        """End a call whose caller sent bytes that are no message."""
+        caller = peer_of(context)
+        error.message = f"{caller} called {method}, and {error.message}"
+        now = time.monotonic()
+        if now - self._told_since >= TOLD_SECONDS:
+            self._unreadable.clear()
+            self._told_since = now
+        self._unreadable[str(caller)] += 1
+        if self._unreadable[str(caller)] <= MOST_TOLD:
+            log.warning("%s", error.message)
+        await context.abort(*refusal_of(error, caller.name))
+
+    def _refusal(self, context: AnyContext, method: str) -> tuple[grpc.StatusCode, str] | None:
+        """Return the status of a call that is refused, or None if it is allowed."""
+        try:
+            peer = peer_of(context, revoked=self._identity.latest().revoked)
+        except CertificateError as error:
+            return grpc.StatusCode.UNAUTHENTICATED, error.message
+        if peer.role in self._allowed.get(method, ()):
+            return None
+        words = f"{self._self} does not let {peer} call {method}"
+        return grpc.StatusCode.PERMISSION_DENIED, words
+
+
+async def _never(request: Any, context: AnyContext) -> None:
+    raise AssertionError("a method that is not listed was let through")
+
+
+def _read(request: Any) -> Any:
+    """Return a call's one request, or the iterator of its requests. Raises: EncodingError."""
+    if isinstance(request, EncodingError):
+        raise request
+    return request
+
+
+def _decoding(decode: Callable[[bytes], Any], *, streams: bool) -> Callable[[bytes], Any]:
+    """Return a deserialiser whose failure is an EncodingError.
+
+    It raises the error into the reader of a stream. The one request of other calls is read by gRPC,
+    before the caller is checked, so there the error takes the request's place.
+    """
+
+    def decoded(data: bytes) -> Any:
+        try:
+            return decode(data)
+        except Exception as failure:
+            error = EncodingError("bytes that are no message of this call came")
+            if streams:
+                raise error from failure
+            return error
+
+    return decoded
+
+
+def _with_behaviour(handler: Any, wrap: Callable[[Behaviour], Behaviour]) -> Any:
+    """Return a copy of a handler whose behaviour is wrapped."""
+    sides = (handler.request_streaming, handler.response_streaming)
+    kind = "_".join("stream" if streaming else "unary" for streaming in sides)
+    make = getattr(grpc, f"{kind}_rpc_method_handler")
+    decode = handler.request_deserializer
+    if decode is not None:
+        decode = _decoding(decode, streams=handler.request_streaming)
+    return make(wrap(getattr(handler, kind)), decode, handler.response_serializer)
+
+
+# --- own end --------------------------------------------------------------------------------------
+
+_STOPPED = threading.Event()
+"""Set once, when the process begins to end. It has one for all its servers."""
+
+
+def begin_end() -> None:
+    """Note that this process is being stopped, by a signal or after its last study."""
+    _STOPPED.set()
+
+
+def of_own_end(error: UmpcError) -> UmpcError:
+    """Return why a study ended: a peer's end is a consequence, where this process is being stopped.
+
+    Args: error: what the study ended with.
+    """
+    if not _STOPPED.is_set() or not isinstance(error, PeerLost | StudyAborted):
+        return error
+    return StudyAborted(
+        "this process was stopped while the study ran; start it again, then run the study again",
+        step=error.step,
+        detail=error.message,
+    )

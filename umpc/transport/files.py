@@ -14,21 +14,21 @@ MAX_BYTES = 1 << 20
 """Largest file that is read. A certificate has about 1000 bytes, an entry of a list about 40."""
 
 
-def read_file(path: Path, how: str, most: int = MAX_BYTES) -> bytes:
-    """Return the content of a small file. Raises: CertificateError, above `most` bytes too."""
+def read_file(path: Path, how: str) -> bytes:
+    """Return the content of a small file. Raises: CertificateError, above MAX_BYTES too."""
     try:
         if not stat.S_ISREG(path.stat().st_mode):
             raise CertificateError(f"{path} is not a file: {how}")
         with path.open("rb") as file:
-            content = file.read(most + 1)
+            content = file.read(MAX_BYTES + 1)
     except (FileNotFoundError, NotADirectoryError):
         raise CertificateError(f"{path} is missing: {how}") from None
     except OSError as error:
         raise CertificateError(
             f"{path} cannot be read ({error.strerror}): check owner and mode"
         ) from None
-    if len(content) > most:
-        raise CertificateError(f"{path} has more than {most} bytes, too many to be one: {how}")
+    if len(content) > MAX_BYTES:
+        raise CertificateError(f"{path} has more than {MAX_BYTES} bytes, too many to be one: {how}")
     return content
 
 
@@ -77,16 +77,21 @@ def write_durably(
     draft.unlink(missing_ok=True)
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
     try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
+        _fill(descriptor, content)
         on_the_way()
         os.replace(draft, path)
     except OSError:
         draft.unlink(missing_ok=True)
         raise
     fsync_folder(path.parent)
+
+
+def _fill(descriptor: int, content: bytes) -> None:
+    """Write an open file, on disk when this returns, and close it. Raises: OSError."""
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def digest_of(path: Path) -> str:
@@ -125,10 +130,7 @@ def write_secret(path: Path, content: bytes) -> None:
     except OSError as error:
         raise unwritten(path, error) from None
     try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
+        _fill(descriptor, content)
     except OSError as error:
         path.unlink(missing_ok=True)
         raise unwritten(path, error) from None

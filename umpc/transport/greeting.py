@@ -7,11 +7,10 @@ from collections.abc import Callable
 from umpc.errors import UmpcError, VersionMismatch
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.protocol_version import PROTOCOL
-from umpc.transport.hub.routes import connect
 from umpc.transport.identity import Identity
-from umpc.transport.services import Channel, Greeted, dealer_stub, grpc, node_stub, shuffler_stub
 from umpc.transport.status import error_of
-from umpc.transport.stream import CONNECT_SECONDS
+from umpc.transport.stream import CONNECT_SECONDS, connect
+from umpc.transport.tls import Channel, Greeted, dealer_stub, grpc, node_stub, shuffler_stub
 
 STUBS: dict[str, Callable[[Channel], Greeted]] = {
     "node": node_stub,

@@ -47,7 +47,7 @@ from functools import lru_cache
 from typing import Any, Protocol
 from urllib.parse import unquote
 
-from umpc.transport.diagnose import split_address
+from umpc.transport.addresses import split_address
 from umpc.transport.patience import processor_share
 from umpc.transport.tls import grpc
 
@@ -75,6 +75,7 @@ BEATEN = frozenset(
 ENDED = "its heartbeat ended"
 """The reason where the other end hung up. A caller does so before it ends its other calls."""
 BROKEN = (grpc.aio.AioRpcError, grpc.aio.BaseError, asyncio.InvalidStateError)
+"""The exceptions that gRPC raises at a write or a half-close on a broken stream."""
 
 Count = Callable[[], Awaitable[int]]
 """Returns the bytes that the kernel has received from the other end so far."""
@@ -303,12 +304,6 @@ Address = tuple[str, int]
 """The other end of a connection: a numeric host in its shortest form, and a port."""
 
 
-def received_bytes(peers: Iterable[Address]) -> int:
-    """Return the bytes received over all connections with one of these other ends."""
-    found = _received()
-    return sum(found[peer] for peer in set(peers))
-
-
 def _received() -> Counter[Address]:
     """The bytes received from each other end."""
     found: Counter[Address] = Counter()
@@ -331,7 +326,7 @@ class SharedLook:
         self._found: Counter[Address] = Counter()
 
     def received_bytes(self, peers: Iterable[Address]) -> int:
-        """Return what `received_bytes` does, as of at most SURVEY_SECONDS ago."""
+        """Return the bytes received from all of these other ends, at most SURVEY_SECONDS ago."""
         with self._lock:
             if time.monotonic() - self._looked >= SURVEY_SECONDS:
                 self._found = _received()

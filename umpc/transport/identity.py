@@ -46,6 +46,7 @@ from umpc.transport.certificates import (
     NEW_AUTHORITY,
     REMAKE,
     Key,
+    Revoked,
     check_validity,
     clock,
     fingerprint,
@@ -60,8 +61,7 @@ from umpc.transport.certificates import (
     verify_certificate,
 )
 from umpc.transport.files import check_private, read_file
-from umpc.transport.revocation import check_follows, load_revoked
-from umpc.transport.revoked import Revoked
+from umpc.transport.revocation import FETCH, check_follows, parse_revoked
 
 log = logging.getLogger("umpc.identity")
 
@@ -70,7 +70,7 @@ Stamp = tuple[int, int, int, int] | None
 """The file system's facts about a file; they change whenever the file's content does."""
 
 Dial = Callable[..., Awaitable[Any]]
-"""A way to other processes: it takes the arguments of `hub.routes.connect`, and returns a channel
+"""A way to other processes: it takes the arguments of `stream.connect`, and returns a channel
 with the methods of gRPC's that the generated stubs use."""
 
 
@@ -385,3 +385,10 @@ def _former_holder(der: bytes, ca_pem: bytes) -> str | None:
         return _holder(der, ca_pem).name
     except CertificateError:
         return None
+
+
+def load_revoked(path: Path, ca_pem: bytes) -> Revoked | None:
+    """Read crl.pem, or return None if there is no such file. Raises: CertificateError."""
+    if not os.path.lexists(path):
+        return None
+    return parse_revoked(read_file(path, FETCH), ca_pem, str(path))

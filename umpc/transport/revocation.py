@@ -5,9 +5,7 @@ The file is crl.pem. It travels like ca.pem, into the folder of every identity. 
 
 from __future__ import annotations
 
-import os
 from datetime import datetime, timedelta
-from pathlib import Path
 from types import MappingProxyType
 
 from cryptography import x509
@@ -17,26 +15,18 @@ from cryptography.hazmat.primitives import serialization as pem
 from umpc.errors import CertificateError
 from umpc.transport.certificates import (
     Key,
+    Revoked,
     clock,
     fingerprint,
     key_digest,
     parse_certificate,
     refusing,
 )
-from umpc.transport.files import read_file
-from umpc.transport.revoked import Revoked
 
 LIST_DAYS = 30
 """Days until the next list is due. An older list still counts, but everybody warns."""
 FETCH = "get crl.pem from the authority, which makes it with `umpc ca crl`"
 KNOWN_EXTENSIONS = {x509.CRLNumber.oid, x509.AuthorityKeyIdentifier.oid}
-
-
-def load_revoked(path: Path, ca_pem: bytes) -> Revoked | None:
-    """Read crl.pem, or return None if there is no such file. Raises: CertificateError."""
-    if not os.path.lexists(path):
-        return None
-    return parse_revoked(read_file(path, FETCH), ca_pem, str(path))
 
 
 def parse_revoked(content: bytes, ca_pem: bytes, what: str) -> Revoked:

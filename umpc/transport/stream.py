@@ -15,8 +15,6 @@ one of these:
 A time limit that passes raises StepTimeout and leaves the stream as it is. It counts the time in
 which this process could run (`patience.py`).
 
-*Stream writer.* The writes to one stream, one after the other.
-
 *Stream ends.* The two ends of a stream's call: the heartbeat of the side that calls, and the
 server's end.
 """
@@ -27,6 +25,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from umpc.errors import (
@@ -36,15 +35,15 @@ from umpc.errors import (
     StepTimeout,
     UmpcError,
 )
+from umpc.transport import channels
+from umpc.transport.addresses import is_behind_hub
 from umpc.transport.channels import LATE_SECONDS
-from umpc.transport.heartbeat import beat_to
-from umpc.transport.hub.address import is_behind_hub
-from umpc.transport.hub.routes import connect
+from umpc.transport.heartbeat import BROKEN, beat_to
 from umpc.transport.identity import Identity
 from umpc.transport.patience import time_limit
-from umpc.transport.services import Call, Channel, Context, grpc
-from umpc.transport.status import REASON_SECONDS, CallEnd, error_of, lost
-from umpc.transport.stream_reader import StreamReader
+from umpc.transport.status import error_of
+from umpc.transport.stream_reader import REASON_SECONDS, CallEnd, StreamReader, lost
+from umpc.transport.tls import Call, Channel, Context, grpc
 
 Request = TypeVar("Request")
 Reply = TypeVar("Reply")
@@ -58,11 +57,39 @@ BELIEVED = ("dealer", "shuffler")
 """The roles whose word counts on which process is at fault."""
 
 
+async def connect(
+    identity: Identity,
+    name: str,
+    role: str,
+    address: str,
+    timeout: float,
+    patience: float = LATE_SECONDS,
+) -> Channel:
+    """Return a channel to exactly this name and role. The caller closes it.
+
+    Args:
+        address: "host:port", or `hub:NAME@HOST:PORT` for a process behind a hub.
+        timeout: seconds that a peer which is not there yet has to come.
+        patience: seconds that a peer has which answers, and is late because a machine is busy.
+
+    Raises: CertificateError, PeerUnavailable, ConfigError.
+    """
+    if identity.dial is not None:
+        channel: Channel = await identity.dial(identity, name, role, address, timeout, patience)
+        return channel
+    if is_behind_hub(address):
+        from umpc.transport.hub.routes import connect_through  # most processes dial directly
+
+        return await connect_through(identity, name, role, address, timeout, patience)
+    return await channels.connect(identity, name, role, address, timeout, patience)
+
+
 def as_received(message: Message) -> Message:
     """Leave a message as it is: the decoder of a stream whose user decodes."""
     return message
 
 
+@dataclass(eq=False)
 class RpcStream(Generic[Request, Reply]):
     """A stream to one peer. `Request` is what this side writes, `Reply` what `next` returns.
 
@@ -80,28 +107,21 @@ class RpcStream(Generic[Request, Reply]):
         beats: the side that calls exchanges heartbeats with the peer while the stream lasts.
     """
 
-    def __init__(
-        self,
-        peer: str,
-        step: str,
-        decode: Callable[[Any], Reply],
-        *,
-        ahead: int | None = None,
-        early_end: str = "",
-        beats: bool = True,
-    ):
-        self.peer = peer
-        self.step = step
-        self._decode = decode
-        self._ahead = ahead
-        self._early_end = early_end
-        self._beats = beats
+    peer: str
+    step: str
+    decode: Callable[[Any], Reply]
+    ahead: int | None = field(default=None, kw_only=True)
+    early_end: str = field(default="", kw_only=True)
+    beats: bool = field(default=True, kw_only=True)
+
+    def __post_init__(self) -> None:
         self._address = ""
         self._own: str | None = None
         self._believed = False
         self._channel: Channel | None = None
         self._reader: StreamReader[Reply] | None = None
-        self._writer: StreamWriter[Request] | None = None
+        self._call: Call[Request, Any] | None = None
+        self._writing = asyncio.Lock()
         self._heart: StreamHeart | None = None
         self._end: CallEnd | None = None
         self._says_no_more = False
@@ -140,11 +160,11 @@ class RpcStream(Generic[Request, Reply]):
     def begin(self, call: Call[Request, Any]) -> None:
         """Start to read a call that this side made."""
         source = self._end_of(call)
-        beats = self._beats and not self.is_through_hub  # a hub's session has its own
+        beats = self.beats and not self.is_through_hub  # a hub's session has its own
         if self._channel is not None and beats:
             self._heart = StreamHeart(self.channel, self._address, self._given_up)
-        self._reader = StreamReader(source, self._decode, self._ahead, self._reason, self._lost)
-        self._writer = StreamWriter(call, self._reader, self._heart)
+        self._reader = StreamReader(source, self.decode, self.ahead, self._reason, self._lost)
+        self._call = call
 
     def _end_of(self, call: Call[Request, Any]) -> Any:
         """Return what is read of a call: gRPC's own end keeps the peer's reason, too."""
@@ -165,7 +185,7 @@ class RpcStream(Generic[Request, Reply]):
     @property
     def is_open(self) -> bool:
         """A call was begun and has not ended."""
-        return self._writer is not None and not self._writer.call.done()
+        return self._call is not None and not self._call.done()
 
     # ---- read ------------------------------------------------------------------------------
 
@@ -177,11 +197,8 @@ class RpcStream(Generic[Request, Reply]):
         """
         if seconds is not None:
             async with self.deadline(step, seconds):
-                return await self._take()
+                return await self._begun.next()
         self.step = step
-        return await self._take()
-
-    async def _take(self) -> Reply:
         return await self._begun.next()
 
     def feed(self, sink: Callable[[Reply], None], takes: Callable[[], bool]) -> StreamReader[Reply]:
@@ -195,9 +212,7 @@ class RpcStream(Generic[Request, Reply]):
 
     @property
     def _begun(self) -> StreamReader[Reply]:
-        if self._reader is None:
-            raise LocalProtocolError(f"the stream to {self.peer} was used before it began")
-        return self._reader
+        return self._known(self._reader)
 
     @contextlib.asynccontextmanager
     async def deadline(self, step: str, seconds: float) -> AsyncIterator[None]:
@@ -240,7 +255,7 @@ class RpcStream(Generic[Request, Reply]):
         """Return the error for what ended the stream. Args: ended_by: None for the peer's end."""
         match ended_by:
             case None:
-                return self.violation(self._early_end) if self._early_end else None
+                return self.violation(self.early_end) if self.early_end else None
             case EncodingError():
                 return self.violation(ended_by.message)
             case UmpcError():
@@ -257,7 +272,7 @@ class RpcStream(Generic[Request, Reply]):
 
     async def _given_up(self, reason: str) -> None:
         """End the stream, because its peer has stopped."""
-        reader, call = self._begun, self._opened.call
+        reader, call = self._begun, self._opened
         if not call.done():
             # The stream may have ended for a reason of its own, which is on its way.
             await reader.ended_within(REASON_SECONDS)
@@ -270,15 +285,15 @@ class RpcStream(Generic[Request, Reply]):
 
     async def write(self, request: Request) -> None:
         """Write one message. A stream that is broken raises nothing here: `next` has the reason."""
-        writer = self._opened
+        call = self._opened
         with contextlib.suppress(*BROKEN):
-            await writer.write(request)
+            await self._write(call, request)
 
     async def send(self, request: Request, step: str) -> None:
         """Write one message. Raises: PeerLost or the peer's own failure if the stream is broken."""
-        writer = self._opened
+        call = self._opened
         try:
-            await writer.write(request)
+            await self._write(call, request)
         except grpc.aio.AioRpcError as error:
             ended = await self._end.reason(error) if self._end is not None else error
             if ended is None:
@@ -291,10 +306,31 @@ class RpcStream(Generic[Request, Reply]):
             raise reader.failure or lost(self.peer, step, repr(error)) from error
 
     @property
-    def _opened(self) -> StreamWriter[Request]:
-        if self._writer is None:
+    def _opened(self) -> Call[Request, Any]:
+        return self._known(self._call)
+
+    def _known(self, part: Answer | None) -> Answer:
+        """Return a part of a stream that has begun. Raises: LocalProtocolError before it has."""
+        if part is None:
             raise LocalProtocolError(f"the stream to {self.peer} was used before it began")
-        return self._writer
+        return part
+
+    async def _write(self, call: Call[Request, Any], request: Request) -> None:
+        """Write, one message after the other.
+
+        Raises: as gRPC, and InvalidStateError where the stream was given up meanwhile. gRPC then
+            raises CancelledError, although nobody cancelled the task that writes.
+        """
+        if self._heart is not None:
+            await self._heart.begun()
+        try:
+            async with self._writing:
+                await call.write(request)
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if self._begun.failure is None or task is None or task.cancelling():
+                raise
+            raise asyncio.InvalidStateError("the call was cancelled") from None
 
     # ---- violation -------------------------------------------------------------------------
 
@@ -313,14 +349,14 @@ class RpcStream(Generic[Request, Reply]):
         if not self._says_no_more and not self._reader.has_ended.is_set():
             self._says_no_more = True
             with contextlib.suppress(*BROKEN):
-                await self._opened.call.done_writing()
+                await self._opened.done_writing()
         await self._reader.ended_within(seconds)
 
     def cancel(self) -> None:
         """End the stream now. Its connection ends in the background, and waiting `next` end."""
         if self._closing is None:
-            if self._writer is not None:
-                self._writer.call.cancel()
+            if self._call is not None:
+                self._call.cancel()
             self._closing = asyncio.get_running_loop().create_future()
             if self._reader is None and self._heart is None and self._channel is None:
                 self._closing.set_result(None)
@@ -340,46 +376,6 @@ class RpcStream(Generic[Request, Reply]):
             await self._reader.stop()
         if self._channel is not None:
             await self._channel.close(None)
-
-
-# --- stream writer --------------------------------------------------------------------------------
-
-BROKEN = (grpc.aio.AioRpcError, grpc.aio.BaseError, asyncio.InvalidStateError)
-"""The exceptions that gRPC raises at a write or a half-close on a broken stream."""
-
-
-class StreamWriter(Generic[Request]):
-    """Writes to a call.
-
-    Args: reader: of the same call. heart: of the side that calls, if it beats.
-    """
-
-    def __init__(
-        self,
-        call: Call[Request, Any],
-        reader: StreamReader[Any],
-        heart: StreamHeart | None,
-    ):
-        self.call = call
-        self._reader = reader
-        self._heart = heart
-        self._writing = asyncio.Lock()
-
-    async def write(self, request: Request) -> None:
-        """Write. Raises: as gRPC, and InvalidStateError where the stream was given up meanwhile.
-
-        gRPC then raises CancelledError, although nobody cancelled the task that writes.
-        """
-        if self._heart is not None:
-            await self._heart.begun()
-        try:
-            async with self._writing:
-                await self.call.write(request)
-        except asyncio.CancelledError:
-            task = asyncio.current_task()
-            if self._reader.failure is None or task is None or task.cancelling():
-                raise
-            raise asyncio.InvalidStateError("the call was cancelled") from None
 
 
 # --- stream ends ----------------------------------------------------------------------------------

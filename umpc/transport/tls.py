@@ -9,17 +9,20 @@ gRPC reads the variable once, on its first import. This explains the order of th
 process takes `grpc` from here. If other code imported grpc first, `server_credentials` and
 `channel_credentials` refuse to work. tests/transport/test_tls.py proves all of this with clients
 and servers of the standard library.
+
+*Services.* The generated stubs and servicers, with the types that gRPC itself does not have. The
+Protocols describe the few methods of gRPC that umpc uses.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
-from typing import Protocol
+from typing import TYPE_CHECKING, Any, Never, NoReturn, Protocol, TypeVar
 
 TLS_1_2_SUITES = "ECDHE-PSK-AES128-CBC-SHA"
 _VARIABLE = "GRPC_SSL_CIPHER_SUITES"
@@ -32,16 +35,35 @@ import grpc.aio  # noqa: E402
 from cryptography import x509  # noqa: E402
 
 from umpc.errors import CertificateError, LocalProtocolError  # noqa: E402
+from umpc.proto.v1 import umpc_pb2 as pb  # noqa: E402
+from umpc.proto.v1 import umpc_pb2_grpc as rpc  # noqa: E402
 from umpc.transport.certificates import (  # noqa: E402
+    Revoked,
     check_validity,
     named_certificate,
     names_of,
     refusing,
 )
 from umpc.transport.identity import Identity  # noqa: E402
-from umpc.transport.revoked import Revoked  # noqa: E402
 
-__all__ = ["Peer", "channel_credentials", "grpc", "peer_of", "server_credentials"]
+__all__ = [
+    "EOF",
+    "Call",
+    "Channel",
+    "Context",
+    "Greeted",
+    "Peer",
+    "channel_credentials",
+    "dealer_stub",
+    "grpc",
+    "hub_stub",
+    "node_stub",
+    "peer_of",
+    "read",
+    "rpc",
+    "server_credentials",
+    "shuffler_stub",
+]
 
 
 @dataclass(frozen=True)
@@ -53,12 +75,6 @@ class Peer:
 
     def __str__(self) -> str:
         return f"{self.role} {self.name!r}"
-
-
-class CallContext(Protocol):
-    """The part of grpc.aio.ServicerContext that `peer_of` uses."""
-
-    def auth_context(self) -> Mapping[str, Iterable[bytes]]: ...
 
 
 def server_credentials(identity: Identity) -> grpc.ServerCredentials:
@@ -92,7 +108,7 @@ def channel_credentials(identity: Identity, server_pem: bytes) -> grpc.ChannelCr
 
     gRPC for Python tells a client nothing about the server's certificate, so a client cannot look
     for it in the list of revoked ones. It therefore looks at the certificate first, over a
-    connection of its own (`diagnose.shown_certificate`), and then trusts that certificate alone.
+    connection of its own (`addresses.shown_certificate`), and then trusts that certificate alone.
     Without its key nobody completes a handshake on the channel, now or after a reconnect.
 
     Args: server_pem: the certificate, which `verify_certificate` accepted.
@@ -102,7 +118,7 @@ def channel_credentials(identity: Identity, server_pem: bytes) -> grpc.ChannelCr
 
 
 def peer_of(
-    context: CallContext, *, now: datetime | None = None, revoked: Revoked | None = None
+    context: AnyContext, *, now: datetime | None = None, revoked: Revoked | None = None
 ) -> Peer:
     """Return the name and role of the client of a call.
 
@@ -120,7 +136,7 @@ def peer_of(
     return peer
 
 
-def _shown_in(context: CallContext) -> tuple[x509.Certificate, Peer]:
+def _shown_in(context: AnyContext) -> tuple[x509.Certificate, Peer]:
     """Return the certificate of a caller. One that came through a hub was parsed already."""
     der = getattr(context, "certificate", None)
     if isinstance(der, bytes):
@@ -148,3 +164,128 @@ def _refuse_if_too_late() -> None:
             "import it from umpc.transport.tls, or start the process with "
             f"{_VARIABLE}={TLS_1_2_SUITES}"
         )
+
+
+# --- services -------------------------------------------------------------------------------------
+
+Request = TypeVar("Request", contravariant=True)
+Reply = TypeVar("Reply", covariant=True)
+Sent = TypeVar("Sent", contravariant=True)
+Message = TypeVar("Message")
+Received = TypeVar("Received", covariant=True)
+
+Blame = tuple[tuple[str, str], ...]
+"""Metadata that go with a status."""
+Channel = grpc.aio.Channel
+EOF: object = grpc.aio.EOF  # type: ignore[attr-defined]  # the stubs do not list it
+"""The object that gRPC's `read` returns after the last message."""
+
+
+class Readable(Protocol[Received]):
+    """One end of a stream from which messages can be read."""
+
+    async def read(self) -> Received: ...
+
+
+async def read(stream: Readable[Message]) -> Message | None:
+    """Return the next message of a stream, or None at its end."""
+    message = await stream.read()
+    return None if message is EOF else message
+
+
+class Call(Protocol[Request, Reply]):
+    """The client's end of a stream.
+
+    A call whose method takes one request has no `write` and no `done_writing`: its `Request` is
+    `Never`.
+    """
+
+    async def read(self) -> Reply: ...
+
+    async def write(self, request: Request, /) -> None: ...
+
+    async def done_writing(self) -> None: ...
+
+    def cancel(self) -> bool: ...
+
+    def done(self) -> bool: ...
+
+
+class Context(Protocol[Received, Sent]):
+    """The server's end of a call: it reads what the client sent and writes what the client gets."""
+
+    async def read(self) -> Received: ...
+
+    async def write(self, message: Sent, /) -> None: ...
+
+    async def abort(
+        self, code: grpc.StatusCode, details: str = "", metadata: Blame = (), /
+    ) -> NoReturn: ...
+
+    def auth_context(self) -> Mapping[str, Iterable[bytes]]: ...
+
+    def peer(self) -> str: ...
+
+
+AnyContext = Context[Any, Any]
+Behaviour = Callable[[Any, AnyContext], Any]
+"""The function that answers a method: a coroutine or an asynchronous generator function."""
+CallDetails = grpc.HandlerCallDetails
+Continuation = Callable[[CallDetails], Awaitable[Any]]
+"""gRPC's search for the handler of a method."""
+if TYPE_CHECKING:
+    ServerInterceptor = grpc.aio.ServerInterceptor[Any, Any]
+else:
+    ServerInterceptor = grpc.aio.ServerInterceptor
+
+
+class Greeted(Protocol):
+    """The methods that every service has."""
+
+    async def Hello(self, request: pb.HelloRequest, /, *, timeout: float) -> pb.HelloReply: ...
+
+
+class NodeStub(Greeted, Protocol):
+    """The calls to a node."""
+
+    async def Contact(
+        self, request: pb.ContactRequest, /, *, timeout: float
+    ) -> pb.ContactReply: ...
+
+    def Study(self) -> Call[pb.CoordinatorMessage, pb.NodeMessage]: ...
+
+    def Peer(self) -> Call[pb.PeerMessage, pb.PeerMessage]: ...
+
+
+class DealerStub(Greeted, Protocol):
+    """The calls to a dealer."""
+
+    def Deal(self) -> Call[pb.DealRequest, pb.Frame]: ...
+
+
+class ShufflerStub(Greeted, Protocol):
+    """The calls to a shuffler."""
+
+    def Deliver(self) -> Call[pb.ShuffleRequest, pb.ShuffleReply]: ...
+
+    async def Order(self, request: pb.OrderRequest, /, *, timeout: float) -> pb.OrderReply: ...
+
+    def Collect(self, request: pb.CollectRequest, /) -> Call[Never, pb.CollectReply]: ...
+
+
+class HubStub(Protocol):
+    """The calls to a hub."""
+
+    def Join(self) -> Call[pb.HubFrame, pb.HubFrame]: ...
+
+    async def Status(
+        self, request: pb.HubStatusRequest, /, *, timeout: float
+    ) -> pb.HubStatusReply: ...
+
+
+_generated: Any = rpc
+node_stub: Callable[[Channel], NodeStub] = _generated.NodeStub
+dealer_stub: Callable[[Channel], DealerStub] = _generated.DealerStub
+shuffler_stub: Callable[[Channel], ShufflerStub] = _generated.ShufflerStub
+hub_stub: Callable[[Channel], HubStub] = _generated.HubStub
+"""The generated stubs, with their types."""

@@ -10,7 +10,7 @@ import numpy as np
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk
 from umpc.protocols.u_mpc.node import INNER_CHUNK
-from umpc.ustat.hypergraph import Owners
+from umpc.ustat.cell_rows import Owners
 from umpc_papers.bell_2pc.group_mechanism import GroupLaplace, groups_of
 from umpc_papers.bell_2pc.node import BellNode
 from umpc_papers.bell_2pc.noise_binding import noise_of_pairs

@@ -14,8 +14,8 @@ from umpc.mpc.chunks import Chunk
 from umpc.protocols.base.seed_agreement import Entropy
 from umpc.protocols.u_mpc.node import INNER_CHUNK, UMpcNode
 from umpc.study.document import Study
+from umpc.ustat.cell_rows import Owners
 from umpc.ustat.clear import Columns
-from umpc.ustat.hypergraph import Owners
 from umpc_papers.bell_2pc.noise_binding import delta_of_pairs, pairs_attempt
 from umpc_papers.bell_2pc.pair_noise import apply_all, words_of
 

@@ -28,7 +28,7 @@ def shuffler() -> None:
 @helper_options
 def start_shuffler(given: Serving) -> None:
     """Shuffle messages of nodes until Ctrl-C or SIGTERM."""
-    from umpc.transport.services import rpc
+    from umpc.transport.tls import rpc
     from umpc_papers.shuffler.server import ALLOWED, ShufflerServer
 
     identity = begin_helper(given, "shuffler")

@@ -26,22 +26,19 @@ from umpc.errors import (
     UmpcError,
 )
 from umpc.failpoints import failpoint
-from umpc.proto import codec, frame_codec
+from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.protocol_version import PROTOCOL
 from umpc.protocols.registry import attempt_of, decode_study, load_all
 from umpc.study.attempt import Attempt, check_agreed, check_openings
 from umpc.study.document import Study
-from umpc.transport.authority import Identity
-from umpc.transport.channels import LATE_SECONDS
-from umpc.transport.hub.routes import connect
-from umpc.transport.identity import verifier_of_members
+from umpc.transport.channels import LATE_SECONDS, of_own_end
+from umpc.transport.identity import Identity, verifier_of_members
 from umpc.transport.patience import time_limit
-from umpc.transport.role_guard import of_own_end
-from umpc.transport.services import AnyContext, Context, read, rpc, shuffler_stub
-from umpc.transport.status import blame_of, error_of, lost, refusal_of, status_of
-from umpc.transport.stream import CONNECT_SECONDS
-from umpc.transport.tls import grpc, peer_of
+from umpc.transport.status import blame_of, error_of, refusal_of, status_of
+from umpc.transport.stream import CONNECT_SECONDS, connect
+from umpc.transport.stream_reader import lost
+from umpc.transport.tls import AnyContext, Context, grpc, peer_of, read, rpc, shuffler_stub
 from umpc_papers.ghazi_shuffle.shuffler import Seen, ShufflerSession, place_of, run_id
 from umpc_papers.shuffler.run import Run
 
@@ -133,7 +130,7 @@ class ShufflerServer(rpc.ShufflerServicer):
 
         try:
             async with time_limit(HELLO_SECONDS):
-                request = await frame_codec.joined(begun)
+                request = await codec.joined(begun)
         except TimeoutError as error:
             raise StepTimeout(
                 f"{caller} called and did not say for which attempt", culprit=caller
@@ -176,7 +173,7 @@ class ShufflerServer(rpc.ShufflerServicer):
                     raise lost(caller, "release")
                 if request.WhichOneof("body") != "frame":
                     raise EncodingError("a frame was due, and something else came")
-                inbox.take(frame_codec.decode_frame(request.frame))
+                inbox.take(codec.decode_frame(request.frame))
                 failpoint("during-deliver")
         except EncodingError as error:
             raise RemoteProtocolError(
@@ -259,7 +256,7 @@ class ShufflerServer(rpc.ShufflerServicer):
                     # The coordinator hangs up as soon as it has the last frame.
                     run.finish()
                 reply = pb.CollectReply()
-                frame_codec.put_frame(reply.frame, frame)
+                codec.put_frame(reply.frame, frame)
                 yield reply
                 frame = following
         except UmpcError as error:

@@ -12,7 +12,7 @@ from umpc.coordinator.client import run_study
 from umpc.errors import ConfigError
 from umpc.study.document import Study
 from umpc.study.report import Report
-from umpc.transport.authority import load_identity
+from umpc.transport.identity import load_identity
 from umpc_papers.training.trainfile import TrainFile
 from umpc_papers.training.training import Model, PublicTable, StepResult, train
 

@@ -13,9 +13,16 @@ import pytest
 
 from umpc.errors import AuditError
 from umpc.node.audit import reading
-from umpc.node.audit.entry import FIRST_HASH, MOST_LINE, AuditMark, AuditRow, key_of, sealed
-from umpc.node.audit.reading import Verified, compare, rows, verify
-from umpc.node.audit.trail import AuditTrail, add_missing_charges
+from umpc.node.audit.reading import Verified, add_missing_charges, compare, rows, verify
+from umpc.node.audit.trail import (
+    FIRST_HASH,
+    MOST_LINE,
+    AuditMark,
+    AuditRow,
+    AuditTrail,
+    key_of,
+    sealed,
+)
 from umpc.node.budget.budget_account import Row
 
 STUDY = "ab" * 32
@@ -109,7 +116,7 @@ def test_a_crash_in_a_row_is_repaired_and_told(trail):
 def test_many_writers_make_one_chain(trail):
     program = (
         "import sys; from pathlib import Path; from umpc.node.audit.trail import AuditTrail\n"
-        "from umpc.node.audit.entry import AuditRow\n"
+        "from umpc.node.audit.trail import AuditRow\n"
         "for n in range(20): AuditTrail(Path(sys.argv[1])).append(AuditRow('accepted'))"
     )
     beside = str(trail.path).removesuffix(".audit")

@@ -24,9 +24,8 @@ from umpc.cli.main import umpc
 from umpc.dp.composition import ZCDP, Composition
 from umpc.dp.events import PureEvent
 from umpc.node.approvals import ACCEPTED, PENDING, REJECTED, Approvals, approvals_beside
-from umpc.node.audit.entry import AuditRow
 from umpc.node.audit.reading import rows
-from umpc.node.audit.trail import AuditTrail
+from umpc.node.audit.trail import AuditRow, AuditTrail
 from umpc.node.backup.archive import CONFIG, FIELD_SETS, LEDGER, Manifest, write_archive
 from umpc.node.backup.restoring import (
     Restoration,
@@ -36,9 +35,9 @@ from umpc.node.backup.restoring import (
     note_of,
     restore,
 )
-from umpc.node.budget.anchor import read_anchor, read_key
-from umpc.node.budget.ledger import QUESTION_BYTES, Ledger
-from umpc.node.budget.ledger_place import Place
+from umpc.node.budget.ledger import Ledger
+from umpc.node.budget.ledger_place import Place, read_anchor, read_key
+from umpc.node.budget.ledger_store import QUESTION_BYTES
 from umpc.node.budget.store import FOR_EVER
 from umpc.node.table.fingerprint import Cohort
 from umpc.study.parts import Course

@@ -16,9 +16,10 @@ from tests.support.former_store import CHARGED, DELTA, HELD, PREPARED, TOTAL, co
 from tests.support.ledgers import A, B
 from umpc.dp.composition import ZCDP, Composition
 from umpc.errors import LedgerError
-from umpc.node.budget.ledger import Ledger, StoredRelease
+from umpc.node.budget.ledger import Ledger
 from umpc.node.budget.ledger_place import Place
-from umpc.node.budget.ledger_reading import read_beside
+from umpc.node.budget.ledger_store import StoredRelease
+from umpc.node.budget.ledgerfile import read_beside
 
 CLOSER = Composition(ZCDP, Fraction(1, 10**9))
 STUDY_SHARE = b"share of held"

@@ -15,7 +15,7 @@ from umpc.errors import (
     LedgerError,
 )
 from umpc.node.budget.budget_account import DELTA_BITS, exact_delta
-from umpc.node.budget.ledger import StoredRelease
+from umpc.node.budget.ledger_store import StoredRelease
 
 # --- one study --------------------------------------------------------------------------------
 

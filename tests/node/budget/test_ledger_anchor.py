@@ -1,4 +1,4 @@
-"""umpc.node.budget.anchor: key and anchor follow the ledger through crashes.
+"""umpc.node.budget.ledger_place: key and anchor follow the ledger through crashes.
 
 The loss of any of the three is detected.
 """
@@ -14,9 +14,9 @@ import pytest
 
 from tests.support.ledgers import A, B, charged, copies, kinds, opened, pay, refused
 from umpc.errors import LedgerError
-from umpc.node.budget.anchor import START, Mark, disagreement, read_anchor
 from umpc.node.budget.budget_account import FIRST_HASH
-from umpc.node.budget.ledger import StoredRelease
+from umpc.node.budget.ledger_place import START, Mark, disagreement, read_anchor
+from umpc.node.budget.ledger_store import StoredRelease
 
 
 @pytest.fixture

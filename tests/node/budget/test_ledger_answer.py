@@ -11,9 +11,9 @@ import pytest
 from tests.support.ledgers import TOTAL, A, B, D, balance, charged, kinds, opened, pay
 from umpc.errors import AlreadyReleased, LedgerError
 from umpc.node.budget.budget_account import VERSION, Account
-from umpc.node.budget.ledger import StoredAnswer
 from umpc.node.budget.ledger_place import Place
-from umpc.node.budget.ledger_reading import read_beside
+from umpc.node.budget.ledger_store import StoredAnswer
+from umpc.node.budget.ledgerfile import read_beside
 
 ASKED, OTHER = b"q" * 32, b"r" * 32
 

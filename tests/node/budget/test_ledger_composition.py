@@ -15,7 +15,7 @@ from umpc.dp.composition import ADVANCED, ZCDP, Composition, concentrated_epsilo
 from umpc.dp.events import ConcentratedEvent, PureEvent
 from umpc.errors import InsufficientBudget
 from umpc.node.budget.ledger_place import Place
-from umpc.node.budget.ledger_reading import read_beside
+from umpc.node.budget.ledgerfile import read_beside
 
 DELTA = Fraction(1, 1000)
 CLOSER = Composition(ZCDP, DELTA)

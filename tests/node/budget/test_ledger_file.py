@@ -15,7 +15,8 @@ import pytest
 
 from tests.support.ledgers import TOTAL, A, B, D, balance, kinds, opened, pay
 from umpc.errors import InsufficientBudget, LedgerError
-from umpc.node.budget.ledger import Ledger, StoredRelease
+from umpc.node.budget.ledger import Ledger
+from umpc.node.budget.ledger_store import StoredRelease
 
 # --- the file ---------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""umpc.node.budget.anchor: an older copy is detected, and accepted on purpose only."""
+"""umpc.node.budget.ledger_place: an older copy is detected, and accepted on purpose only."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 from tests.support.ledgers import A, B, C, charged, copies, kinds, opened, pay, refused
 from umpc.errors import LedgerError
-from umpc.node.budget.anchor import Mark, read_anchor
+from umpc.node.budget.ledger_place import Mark, read_anchor
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from tests.support.ledgers import balance, opened, pay
 from umpc.errors import AlreadyReleased, AlreadyRunning, InsufficientBudget, LedgerError, UmpcError
 from umpc.node.budget.budget_account import Balance
-from umpc.node.budget.ledger import StoredAnswer
+from umpc.node.budget.ledger_store import StoredAnswer
 
 MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
 """Where it exists: what is tested here is sums, and a disk would only be slow."""

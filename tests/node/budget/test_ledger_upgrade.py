@@ -21,7 +21,7 @@ from umpc.node.audit.reading import compare, verify
 from umpc.node.audit.trail import AuditTrail
 from umpc.node.budget.ledger import Ledger
 from umpc.node.budget.ledger_place import Place
-from umpc.node.budget.ledger_reading import read_beside
+from umpc.node.budget.ledgerfile import read_beside
 
 NODES = ("node-1", "node-2")
 

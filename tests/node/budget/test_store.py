@@ -15,12 +15,11 @@ import pytest
 from tests.support.ledgers import A, B, C, D, balance, charged, kinds, opened
 from umpc.dp.events import LaplaceEvent
 from umpc.errors import AlreadyReleased, AlreadyRunning, InsufficientBudget, LedgerError
-from umpc.node.budget.anchor import read_anchor
 from umpc.node.budget.budget_account import BudgetCost
-from umpc.node.budget.ledger import Ledger, StoredRelease
-from umpc.node.budget.ledger_place import Place
-from umpc.node.budget.ledger_reading import read_beside
-from umpc.node.budget.ledgerfile import count_or_forget_fields
+from umpc.node.budget.ledger import Ledger
+from umpc.node.budget.ledger_place import Place, read_anchor
+from umpc.node.budget.ledger_store import StoredRelease
+from umpc.node.budget.ledgerfile import count_or_forget_fields, read_beside
 from umpc.node.budget.store import COHORT, EVENTS, HELD, INSERT, MOST_HELD
 
 HOUR = 3600

@@ -19,14 +19,8 @@ from umpc.errors import EncodingError, PeerLost, RemoteProtocolError, UmpcError
 from umpc.mpc.transfers.chained_set_up import MOST_PEERS
 from umpc.mpc.transfers.channel_set_up import open_receiver, open_sender
 from umpc.mpc.transfers.correlated_ot import fresh_delta
-from umpc.node.run import channels
-from umpc.node.run.channels import (
-    EndedLink,
-    channel_name,
-    ended_links,
-    make_channels,
-    next_channel,
-)
+from umpc.node.run import prepare
+from umpc.node.run.prepare import EndedLink, channel_name, ended_links, make_channels, next_channel
 from umpc.node.standing import LONGEST, Chain, KeptChannel, Standing, StandingWith
 
 ATTEMPT = bytes(32)
@@ -169,9 +163,9 @@ def test_both_ends_have_one_name_and_every_attempt_another():
 
 def test_a_channel_draws_its_seeds_anew(ends, monkeypatch):
     drawn = []
-    monkeypatch.setattr(channels, "fresh_delta", drawn.append)
-    monkeypatch.setattr(channels, "chain_sender", lambda _, seed, *rest: drawn.append(seed))
-    monkeypatch.setattr(channels, "chain_receiver", lambda _, seed, *rest: drawn.append(seed))
+    monkeypatch.setattr(prepare, "fresh_delta", drawn.append)
+    monkeypatch.setattr(prepare, "chain_sender", lambda _, seed, *rest: drawn.append(seed))
+    monkeypatch.setattr(prepare, "chain_receiver", lambda _, seed, *rest: drawn.append(seed))
     for end in (*ends, *ends):
         next_channel(end, NAME, "peer")
     assert len(drawn) == len(set(drawn)) == 6

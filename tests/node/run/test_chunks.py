@@ -49,7 +49,7 @@ class Consortium:
         chunks = list(self.run.attempt.chunks_of(index))
         material: Any = MaterialInMemory([self.run.material(chunk, index) for chunk in chunks])
         links: Any = self.links[index]
-        rounds = Rounds(self.run.nodes[index], links, material, _here, _quiet, workers)
+        rounds = Rounds(self.run.nodes[index], links, material, _here, _here, _quiet, workers)
         rounds._step = "evaluate"
         await running_chunks.evaluate_chunks(rounds, chunks)
 

@@ -13,7 +13,7 @@ from umpc.crypto.rounds import Message
 from umpc.errors import PeerLost, RemoteProtocolError
 from umpc.node.run import link as peers
 from umpc.node.run.link import SHORT, Mailbox, PeerLink, peer_stream
-from umpc.proto import frame_codec
+from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study.messages import Frame
 from umpc.transport.tls import grpc
@@ -32,7 +32,7 @@ class ScriptedCall:
         if coming is None:
             return grpc.aio.EOF
         self.read_so_far += 1
-        return pb.PeerMessage(frame=frame_codec.encode_frame(coming))
+        return pb.PeerMessage(frame=codec.encode_frame(coming))
 
     async def write(self, message: pb.PeerMessage) -> None:
         self.written.append(message)
@@ -68,8 +68,8 @@ def test_a_frame_is_handed_out_whether_it_came_before_or_after_it_was_asked_for(
     async def scenario() -> None:
         box = Mailbox("north")
         box.put(frame(1))
-        assert await box.get(frame(1).key) == frame(1)
-        waiting = asyncio.create_task(box.get(frame(2).key))
+        assert await box.wanted(frame(1).key) == frame(1)
+        waiting = asyncio.ensure_future(box.wanted(frame(2).key))
         await asyncio.sleep(0)
         assert box.is_awaited
         box.put(frame(2))
@@ -89,7 +89,7 @@ def test_the_same_frame_twice_is_accepted_and_a_different_one_names_the_peer():
         ) as caught:
             box.put(frame(payload=b"\x02"))
         assert (caught.value.culprit, caught.value.step) == ("north", "open")
-        assert await box.get(frame().key) == frame()
+        assert await box.wanted(frame().key) == frame()
 
     asyncio.run(scenario())
 
@@ -108,7 +108,7 @@ def test_frames_of_other_rounds_or_owners_with_one_peer_are_kept_apart():
         for each in frames:
             box.put(each)
         for each in reversed(frames):
-            assert (await box.get(each.key)).payload == each.payload
+            assert (await box.wanted(each.key)).payload == each.payload
 
     asyncio.run(scenario())
 
@@ -165,11 +165,11 @@ def test_a_repeated_frame_is_not_handed_out_twice():
     async def scenario() -> None:
         box = Mailbox("north")
         box.put(frame())
-        await box.get(frame().key)
+        await box.wanted(frame().key)
         box.put(frame())
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.05):
-                await box.get(frame().key)
+                await box.wanted(frame().key)
 
     asyncio.run(scenario())
 
@@ -177,15 +177,16 @@ def test_a_repeated_frame_is_not_handed_out_twice():
 def test_a_peer_that_is_gone_ends_all_waiting_now_and_later():
     async def scenario() -> None:
         box = Mailbox("north")
-        waiting = asyncio.create_task(box.get(frame(1).key))
+        waiting = asyncio.ensure_future(box.wanted(frame(1).key))
         box.put(frame(2))
         await asyncio.sleep(0)
         box.fail(PeerLost("north went away", culprit="north"))
         box.fail(PeerLost("a later reason"))
-        for job in (waiting, box.get(frame(3).key)):
-            with pytest.raises(PeerLost, match="north went away"):
-                await job
-        assert await box.get(frame(2).key) == frame(2), "what had come is still good"
+        with pytest.raises(PeerLost, match="north went away"):
+            await waiting
+        with pytest.raises(PeerLost, match="north went away"):
+            await box.wanted(frame(3).key)
+        assert await box.wanted(frame(2).key) == frame(2), "what had come is still good"
 
     asyncio.run(scenario())
 
@@ -200,7 +201,7 @@ def test_a_peer_cannot_fill_the_memory(monkeypatch):
             box.put(frame(chunk, bytes(10)))
         with pytest.raises(RemoteProtocolError, match="100 bytes wait"):
             box.put(frame(10, bytes(1)))
-        await box.get(frame(0).key)
+        await box.wanted(frame(0).key)
         box.put(frame(11, bytes(10)))
 
     asyncio.run(scenario())

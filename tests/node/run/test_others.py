@@ -20,14 +20,13 @@ from tests.support.protocols import with_facts
 from tests.support.sites import idle_site, site_of, unused
 from tests.support.studies import make_study
 from umpc.errors import CertificateError, PeerLost
-from umpc.node.prepared_attempts import PreparedAttempt
 from umpc.node.records import Records
 from umpc.node.run.context import RunContext
 from umpc.node.run.earlier import resume
 from umpc.node.run.link import PeerLink, peer_stream
 from umpc.node.run.prepare import Others
 from umpc.node.run.study import run_study
-from umpc.node.standing import Chain, KeptChannel, Standing
+from umpc.node.standing import Chain, KeptChannel, PreparedAttempt, Standing
 from umpc.study import messages as m
 from umpc.study.parts import Participant
 

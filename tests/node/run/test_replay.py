@@ -19,10 +19,9 @@ from tests.support.node_talks import run_of, talk_to
 from tests.support.sites import site_of
 from tests.support.studies import AUC, CLASSES, make_study
 from umpc.errors import AlreadyReleased, DataError, RangeError, UmpcError
-from umpc.node.audit.entry import AuditRow
+from umpc.node.audit.trail import AuditRow
 from umpc.node.budget.ledger import Ledger
-from umpc.node.run.earlier import refuse_former
-from umpc.node.run.release import question_digest
+from umpc.node.run.release import question_digest, refuse_former
 from umpc.node.run.study import run_study
 from umpc.proto.codec import encode_kept
 from umpc.study import messages as m

@@ -19,9 +19,9 @@ from tests.support.studies import KENDALL
 from umpc.crypto.prg import SEED_BYTES
 from umpc.mpc.transfers.chained_set_up import chained_shapes
 from umpc.mpc.transfers.message_shapes import TREES
-from umpc.node.run.channels import channel_name, ended_links, make_channels, standing_of
 from umpc.node.run.chunks import evaluate_chunks
-from umpc.node.run.rounds import Rounds
+from umpc.node.run.prepare import channel_name, ended_links, make_channels, standing_of
+from umpc.node.run.rounds import Rounds, exchange_fields
 from umpc.node.standing import Standing
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study.messages import frame_of
@@ -50,7 +50,7 @@ async def study(run: Run, stores: list[Standing]) -> tuple[list[Sent], list[Sent
         links[1].channel = await second.accept(links[0].channel.name)
         assert links[1].channel is not None
     rounds = [
-        Rounds(node, {1 - own: link}, None, in_place, in_silence)
+        Rounds(node, {1 - own: link}, None, in_place, in_place, in_silence)
         for own, (node, link) in enumerate(zip(nodes, links, strict=True))
     ]
     await asyncio.gather(*(one_node(each, isinstance(run, GarbledRun)) for each in rounds))
@@ -76,7 +76,7 @@ async def one_node(rounds: Rounds, has_edges: bool) -> None:
     await rounds.toss()
     if has_edges:
         rounds.begin_step("evaluate")
-        await rounds.exchange_fields(peer)
+        await exchange_fields(rounds, [peer])
         chunks = list(rounds.session.attempt.chunks_of(rounds.session.index))
         await evaluate_chunks(rounds, [each for each in chunks if not each.noise])
 

@@ -12,10 +12,11 @@ from tests.support.ledgers import A, B, D, opened
 from umpc.cli.budget import same_data
 from umpc.errors import EncodingError
 from umpc.node.budget.ledger_place import Place
-from umpc.node.budget.ledger_reading import read_beside
-from umpc.node.records import TableSource, load_records
+from umpc.node.budget.ledgerfile import read_beside
+from umpc.node.records import load_records
 from umpc.node.table.batch import Values
 from umpc.node.table.fingerprint import WORDS, Cohort, CohortHash, Fingerprint, count_range
+from umpc.node.table.source import TableSource
 from umpc.ustat.condition import parse_condition
 from umpc.ustat.schema import FieldSchema, Schema
 

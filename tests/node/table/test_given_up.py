@@ -1,4 +1,4 @@
-"""umpc.node.table.given_up: a reading ends when nobody waits for it, whatever the table is."""
+"""umpc.transport.patience: a reading ends when nobody waits for it, whatever the table is."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from tests.support.files import key_file
 from tests.support.small_s3 import BUCKET, small_s3
 from umpc.errors import DataError, StudyAborted
 from umpc.node.records import load_records
-from umpc.node.table.given_up import ReadersWait, check_waited_for, ended_by, waited_for
 from umpc.node.table.source import ObjectSource, TableSource
 from umpc.node.table.sql_source import SqlSource
+from umpc.transport.patience import ReadersWait, check_waited_for, ended_by, waited_for
 from umpc.ustat.schema import FieldSchema
 
 AGE = FieldSchema("age", Fraction(0), Fraction(120), Fraction(1))

@@ -1,4 +1,4 @@
-"""A table of many files: umpc/node/table/source.py, plain_text.py, columns.py, file_state.py."""
+"""A table of many files: umpc/node/table/source.py, columns.py."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ import pytest
 
 from tests.support.site_tables import AGE, columns
 from umpc.errors import ConfigError, DataError
-from umpc.node.dataset_files import is_same_table
 from umpc.node.records import load_records
-from umpc.node.table.source import TableSource
+from umpc.node.table.source import TableSource, is_same_table
 from umpc.ustat.schema import FieldSchema
 
 YEAR = FieldSchema("year", Fraction(0), Fraction(9), Fraction(1))

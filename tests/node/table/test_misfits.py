@@ -8,13 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support.site_tables import (
-    TENTHS,
-    columns,
-    load,
-    parquet,
-    table,
-)
+from tests.support.site_tables import TENTHS, columns, load, parquet, table
 from umpc import errors
 from umpc.node.records import require_numbers
 from umpc.ustat.schema import FieldSchema

@@ -6,9 +6,8 @@ import pytest
 
 from tests.support.node_files import BUDGET, HEAD, load, refused
 from umpc.errors import ConfigError
-from umpc.node.dataset_files import is_same_table
 from umpc.node.table.object_store import fits, keys_of_store
-from umpc.node.table.source import ObjectSource
+from umpc.node.table.source import ObjectSource, is_same_table
 
 KEYS = "[default]\naws_access_key_id = READER\naws_secret_access_key = hunter2-Zx\n"
 URL = 'url = "s3://visits/2026/*.parquet"\n'

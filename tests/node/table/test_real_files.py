@@ -9,13 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support.site_tables import (
-    columns,
-    load,
-    parquet,
-    refused,
-    table,
-)
+from tests.support.site_tables import columns, load, parquet, refused, table
 from umpc import errors
 from umpc.node.records import require_numbers
 from umpc.node.table.conversions import NumberFormat

@@ -1,4 +1,4 @@
-"""umpc.node.table.spelling: the guess of how words would be numbers, and what it advises."""
+"""umpc.node.table.survey: the guess of how words would be numbers, and what it advises."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from tests.support.site_tables import parquet
 from umpc.node.table.conversions import BLANKS, PLAIN, NumberFormat
 from umpc.node.table.source import TableSite, TableSource
-from umpc.node.table.spelling import FORMATS, Spelling
-from umpc.node.table.survey import survey_table
+from umpc.node.table.survey import FORMATS, Spelling, survey_table
 
 COMMA = NumberFormat(",")
 

@@ -28,7 +28,7 @@ from tests.support.studies import (
     random_tables,
 )
 from umpc.errors import ImpossibleResult, KernelError, RangeError, StudyError
-from umpc.proto.frame_codec import encode_frame
+from umpc.proto.codec import encode_frame
 from umpc.protocols.grid.binding import ring_of
 from umpc.protocols.grid.node import NodeTable
 from umpc.protocols.registry import checked, protocol_of

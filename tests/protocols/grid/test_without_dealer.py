@@ -26,7 +26,7 @@ from tests.support.studies import (
 from umpc.errors import EncodingError, ImpossibleResult, LocalProtocolError, RangeError, StudyError
 from umpc.mpc.chunks import Chunk
 from umpc.mpc.transfers.message_shapes import CHECK_ROOM
-from umpc.proto.frame_codec import encode_frame
+from umpc.proto.codec import encode_frame
 from umpc.protocols.grid import cross_terms
 from umpc.protocols.grid.binding import grid_of
 from umpc.protocols.grid.cross_terms import (

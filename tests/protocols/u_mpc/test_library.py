@@ -25,7 +25,7 @@ from tests.support.studies import (
 )
 from umpc.errors import TooFewRecords
 from umpc.mpc.backends import predict
-from umpc.proto.frame_codec import encode_frame
+from umpc.proto.codec import encode_frame
 from umpc.protocols.registry import checked
 from umpc.protocols.u_mpc.settings import noisy_sums
 from umpc.simulation import Simulated, simulate

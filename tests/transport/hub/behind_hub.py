@@ -13,10 +13,10 @@ from tests.support.ports import reserved_address
 from umpc.hub import server as hub_server
 from umpc.hub.relay import Relay, Seat
 from umpc.proto.v1 import umpc_pb2 as pb
+from umpc.transport.addresses import parse_hub
 from umpc.transport.channels import bind, make_server
-from umpc.transport.hub.address import parse_hub
 from umpc.transport.hub.serving import ServerBehindHub
-from umpc.transport.services import rpc
+from umpc.transport.tls import rpc
 
 Mangle = Callable[[pb.HubEnvelope], list[pb.HubEnvelope]]
 

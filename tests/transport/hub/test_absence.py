@@ -13,8 +13,8 @@ from behind_hub import hub_of, run
 
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.transport.hub.connection import scattered
-from umpc.transport.hub.routes import connect
-from umpc.transport.services import Call, hub_stub, read
+from umpc.transport.stream import connect
+from umpc.transport.tls import Call, hub_stub, read
 
 
 async def joined(channel, number: int) -> Call:

@@ -11,8 +11,8 @@ import pytest
 
 from umpc.errors import PeerUnavailable
 from umpc.proto.v1 import umpc_pb2 as pb
+from umpc.transport.addresses import parse_hub
 from umpc.transport.hub import connection
-from umpc.transport.hub.address import parse_hub
 from umpc.transport.hub.connection import HubConnection
 
 

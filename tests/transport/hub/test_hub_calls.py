@@ -17,7 +17,7 @@ from behind_hub import Hub, echo_behind, hub_of, run
 
 from tests.support.studies import make_study
 from umpc.cli.doctor import NamedPeer, check_network
-from umpc.coordinator.losses import Losses
+from umpc.coordinator.links import Losses
 from umpc.errors import (
     CertificateError,
     PeerLost,
@@ -26,12 +26,11 @@ from umpc.errors import (
 )
 from umpc.hub import server
 from umpc.proto.v1 import umpc_pb2 as pb
+from umpc.transport.addresses import parse_hub
 from umpc.transport.channels import MAX_MESSAGE
 from umpc.transport.hub import connection, numbering, routes, session
-from umpc.transport.hub.address import parse_hub
 from umpc.transport.hub.connection import ask_status
-from umpc.transport.hub.routes import connect
-from umpc.transport.stream import RpcStream, as_received
+from umpc.transport.stream import RpcStream, as_received, connect
 from umpc.transport.tls import grpc
 
 

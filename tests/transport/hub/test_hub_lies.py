@@ -15,7 +15,7 @@ from behind_hub import changed, echo_behind, hub_of, redirecting, run
 from umpc.errors import CertificateError, RemoteProtocolError
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.transport.hub import session
-from umpc.transport.hub.routes import connect
+from umpc.transport.stream import connect
 from umpc.transport.tls import grpc
 
 

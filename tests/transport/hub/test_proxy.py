@@ -21,8 +21,9 @@ from behind_hub import echo_behind, hub_of, run
 
 from tests.support import connect_proxy
 from umpc.errors import ConfigError, PeerUnavailable
-from umpc.transport.diagnose import find_fault, proxy_to
-from umpc.transport.hub.routes import connect
+from umpc.transport.addresses import proxy_to
+from umpc.transport.diagnose import find_fault
+from umpc.transport.stream import connect
 
 
 @contextmanager

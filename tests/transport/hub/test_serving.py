@@ -10,7 +10,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from transport_echo import CHAT
 from two_ends import Pair
 
-from umpc.transport.hub.address import parse_hub
+from umpc.transport.addresses import parse_hub
 from umpc.transport.hub.serving import ServerBehindHub
 
 

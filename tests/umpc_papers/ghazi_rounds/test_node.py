@@ -9,7 +9,7 @@ from tests.support.local import local_study, local_tables
 from tests.support.protocols import make_node, run_own_steps
 from tests.support.studies import Entropy
 from umpc.errors import AlreadyReleased, LocalProtocolError, RemoteProtocolError
-from umpc.node.budget.ledger import StoredAnswer
+from umpc.node.budget.ledger_store import StoredAnswer
 from umpc.node.run.release import question_digest, stored_answer
 from umpc.protocols.base.one_message_node import OneMessageNode
 from umpc_papers.ghazi_rounds import mechanism

@@ -13,13 +13,8 @@ from tests.support.studies import GINI, Entropy
 from umpc.errors import EncodingError, LocalProtocolError, RangeError, TooFewRecords
 from umpc.simulation import simulate
 from umpc.study.messages import Frame
-from umpc_papers.ghazi_shuffle.messages import (
-    MOST_HEAP,
-    MOST_MESSAGE,
-    Inbox,
-    honest_records,
-    pieces,
-)
+from umpc_papers.ghazi_shuffle.inbox import Inbox
+from umpc_papers.ghazi_shuffle.messages import MOST_HEAP, MOST_MESSAGE, honest_records, pieces
 
 TWO_CELLS = shuffled_study(2, kernels=GINI, bins=bins(x=2), max_colluding=1)
 

@@ -10,7 +10,8 @@ from tests.support.shuffled import shuffled_study
 from umpc.errors import StudyAborted
 from umpc.simulation import AUTHORITY
 from umpc.study.parts import Participant
-from umpc.transport.authority import Authority, load_identity
+from umpc.transport.authority import Authority
+from umpc.transport.identity import load_identity
 from umpc_papers.shuffler import server as shuffler
 from umpc_papers.shuffler.server import ShufflerServer
 

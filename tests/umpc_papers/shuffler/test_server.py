@@ -30,9 +30,10 @@ from umpc.study import messages as m
 from umpc.study.document import Study
 from umpc.study.messages import Frame
 from umpc.study.parts import Participant
-from umpc.transport.authority import Authority, Identity, load_identity
+from umpc.transport.authority import Authority
 from umpc.transport.channels import bind, connect, make_server
-from umpc.transport.services import grpc, rpc
+from umpc.transport.identity import Identity, load_identity
+from umpc.transport.tls import grpc, rpc
 from umpc_papers.ghazi_shuffle.node import frames_to
 from umpc_papers.shuffler.server import ALLOWED, ShufflerServer
 

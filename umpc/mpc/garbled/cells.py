@@ -51,8 +51,8 @@ from umpc.mpc.transfers.coins_from_transfers import toss
 from umpc.mpc.transfers.committee_links import CommitteeMember
 from umpc.mpc.transfers.correlated_ot import CorrelatedReceiver, CorrelatedSender
 from umpc.mpc.transfers.message_shapes import link_shapes
+from umpc.ustat.cell_rows import Owners
 from umpc.ustat.clear import Columns
-from umpc.ustat.hypergraph import Owners
 
 WINDOW = 16
 """Chunks whose edges are ordered together."""

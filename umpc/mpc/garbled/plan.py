@@ -36,7 +36,8 @@ from umpc.mpc.transfers.message_shapes import (
     extension_bytes,
 )
 from umpc.study.messages import MAX_PAYLOAD
-from umpc.ustat.hypergraph import Cell, Hypergraph, Owners
+from umpc.ustat.cell_rows import Cell, Owners
+from umpc.ustat.hypergraph import Hypergraph
 from umpc.ustat.kernel import Kernel
 
 LABELS, COINS, GARBLED = "labels", "coins", "garbled"

@@ -30,8 +30,8 @@ from umpc.mpc.garbled.plan import COINS, EVALUATOR, GARBLER, LABELS, GarbledPlan
 from umpc.mpc.transfers.channel_set_up import open_receiver, open_sender
 from umpc.mpc.transfers.correlated_ot import CorrelatedReceiver, CorrelatedSender, fresh_delta
 from umpc.mpc.transfers.message_shapes import extend_message
+from umpc.ustat.cell_rows import Owners
 from umpc.ustat.clear import Columns
-from umpc.ustat.hypergraph import Owners
 
 NO_LABELS = np.empty((0, 2), dtype=np.uint64)
 

@@ -2,7 +2,6 @@
 
 | file | what it is |
 |---|---|
-| `entry.py` | one row: its facts, its line, and its seal |
 | `trail.py` | rows are appended, also by two processes at once, and after a crash |
 | `reading.py` | rows are read and verified, one at a time, and compared with the ledger |
 """

@@ -11,21 +11,23 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from umpc.errors import AuditError
-from umpc.node.audit.entry import (
+from umpc.node.audit.trail import (
     FIRST_HASH,
     MOST_LINE,
     SEAL_BYTES,
     AuditMark,
     AuditRow,
+    AuditTrail,
     mark_of,
     seal,
 )
+from umpc.node.budget.budget_account import Row
 
 KNOWN = {"seq", "at", "hash", *(each.name for each in fields(AuditRow))}
 """The keys of every row. A later version may add others."""
@@ -174,3 +176,56 @@ def _reason(line: bytes, seq: int) -> str:
     if mark_of(line) is None:
         return f"row {seq} is no row"
     return f"row {seq} is wrong: it was changed, or a row before it was removed"
+
+
+# --- charges without a row ------------------------------------------------------------------------
+
+CHARGES = ("charge", "course", "step")
+RESTORES = ("restore", "restore-all")
+"""The kinds of a ledger's rows that are charges."""
+
+
+def add_missing_charges(trail: AuditTrail, history: Iterable[Row]) -> int:
+    """Append a row for each charge of the ledger that has none, and return their number.
+
+    A node that ends between the charge and its row, or an upgrade, leaves such charges. A ledger
+    that was restored may charge a study again that the trail has before the restore.
+    Raises: AuditError.
+    """
+    charges = list(history)
+    restores = [at for at, row in enumerate(charges) if row.kind in RESTORES]
+    restored = max(restores, default=len(charges))
+    known: set[str] = set()
+    before: set[str] = set()
+    for row in rows(trail.path):
+        if row.get("event") == "restore":
+            before, known = before | known, set()
+        elif row.get("event") == "charge":
+            known.add(row["study"])
+    missing = [
+        AuditRow(
+            "charge",
+            study=row.study.hex(),
+            name=row.note,
+            epsilon=str(row.epsilon),
+            delta=str(row.delta),
+            note=f"found in the ledger, charged at {row.at}",
+        )
+        for at, row in enumerate(charges)
+        if row.kind in CHARGES
+        and row.study.hex() not in (known if at > restored else known | before)
+    ]
+    if missing:
+        trail.append(*missing)
+    return len(missing)
+
+
+def add_missing_charge(
+    trail: AuditTrail, history: Callable[[], Iterable[Row]], study: bytes
+) -> None:
+    """Append the row of a released study's charge where it is missing, as after a full disk.
+
+    Args: history: the ledger's rows, which are read only then. Raises: AuditError, LedgerError.
+    """
+    if not has_charge(trail.path, study):
+        add_missing_charges(trail, history())

@@ -6,27 +6,49 @@ short. The next writer removes that part, and says so in a row of its own.
 
 Nothing of a study leaves the node without a row: `append` raises if the disk refuses.
 
-*Study rows.* The rows of one study, and the charges of the ledger that lack a row.
+*Study rows.* The rows of one study.
+
+*Entry.* One row of the audit trail: its facts, its line of JSON, and the seal that chains it.
+
+    {"seq":7,"at":"…","event":"charge","study":"3f2a…",…,"hash":"…"}
+
+A row's hash is HMAC-SHA256 over the former row's hash and all of the line before `,"hash"`. Its key
+derives from the ledger's key. So nobody without that key can write, change, remove or exchange a
+row before the last one. A row holds no value of a table, no share and no number of records.
+
+| event | what the row says |
+|---|---|
+| start | the node started, with these rules |
+| policy | the rules changed, and these count from now on |
+| proposal | a coordinator proposed a study |
+| pending | the study waits for a person |
+| accepted | a person accepted the study |
+| rejected | a person rejected the study |
+| refusal | the node refused the study |
+| charge | the ledger charged epsilon and delta |
+| release | what the study releases leaves the node |
+| answer | the answer to the study's one question leaves the node |
+| ended | the study ended early for another reason |
+| restore | the site's files were put back from a backup; so much counts as charged since |
+| repair | a row that a crash had cut short was removed |
 """
 
 from __future__ import annotations
 
 import fcntl
+import hmac
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator
+import re
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from umpc.errors import ApprovalPending, AuditError, DataError, DpError, StudyError, UmpcError
-from umpc.node.audit.entry import MOST_LINE, AuditMark, AuditRow, key_of, mark_of, sealed
-from umpc.node.audit.reading import has_charge, rows
-from umpc.node.budget.anchor import read_key
-from umpc.node.budget.budget_account import Row
-from umpc.node.budget.ledger_place import Place, utc_text
+from umpc.node.budget.ledger_place import Place, read_key, utc_text
 from umpc.node.policy import Policy
 from umpc.study.document import Study
 
@@ -121,9 +143,6 @@ class AuditTrail:
 
 Record = Callable[..., object]
 """Appends rows. Arguments: as of `AuditTrail.append`. Raises: AuditError."""
-CHARGES = ("charge", "course", "step")
-RESTORES = ("restore", "restore-all")
-"""The kinds of a ledger's rows that are charges."""
 
 
 def nothing(*entries: AuditRow) -> None:
@@ -187,47 +206,96 @@ def _plain(value: Any) -> Any:
     return str(value) if isinstance(value, Fraction) else value
 
 
-def add_missing_charges(trail: AuditTrail, history: Iterable[Row]) -> int:
-    """Append a row for each charge of the ledger that has none, and return their number.
+# --- entry ----------------------------------------------------------------------------------------
 
-    A node that ends between the charge and its row, or an upgrade, leaves such charges. A ledger
-    that was restored may charge a study again that the trail has before the restore.
-    Raises: AuditError.
+FIRST_HASH = bytes(32)
+KEY_TAG = b"umpc audit 1"
+MOST_WORD = 200
+MOST_NOTE = 1500
+MOST_FIELDS = 32
+MOST_LINE = 1 << 16
+"""Longest line, in bytes. The limits above keep every row far below."""
+SEAL = re.compile(rb'\{"seq":([1-9][0-9]{0,18}),.*,"hash":"([0-9a-f]{64})"\}', re.DOTALL)
+ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+SEAL_BYTES = len(b',"hash":""}') + 64
+
+
+@dataclass(frozen=True)
+class AuditRow:
+    """The facts of a row. Texts of others are cut to one printable line.
+
+    study: its hash, hexadecimal, or "". coordinator: the name in the caller's certificate.
+    fields: the names of the columns that the study reads. epsilon, delta: exact texts.
     """
-    charges = list(history)
-    restores = [at for at, row in enumerate(charges) if row.kind in RESTORES]
-    restored = max(restores, default=len(charges))
-    known: set[str] = set()
-    before: set[str] = set()
-    for row in rows(trail.path):
-        if row.get("event") == "restore":
-            before, known = before | known, set()
-        elif row.get("event") == "charge":
-            known.add(row["study"])
-    missing = [
-        AuditRow(
-            "charge",
-            study=row.study.hex(),
-            name=row.note,
-            epsilon=str(row.epsilon),
-            delta=str(row.delta),
-            note=f"found in the ledger, charged at {row.at}",
-        )
-        for at, row in enumerate(charges)
-        if row.kind in CHARGES
-        and row.study.hex() not in (known if at > restored else known | before)
-    ]
-    if missing:
-        trail.append(*missing)
-    return len(missing)
+
+    event: str
+    study: str = ""
+    name: str = ""
+    coordinator: str = ""
+    statistic: str = ""
+    fields: tuple[str, ...] = ()
+    epsilon: str = ""
+    delta: str = ""
+    note: str = ""
+
+    def line(self, seq: int, at: str) -> bytes:
+        """Return the row's line without its hash."""
+        fields = [one_line(each, MOST_WORD) for each in self.fields[:MOST_FIELDS]]
+        if len(self.fields) > MOST_FIELDS:
+            fields.append(f"and {len(self.fields) - MOST_FIELDS} more")
+        row: dict[str, Any] = {"seq": seq, "at": at, **vars(self), "fields": fields}
+        for key in ("name", "coordinator", "statistic", "epsilon", "delta", "note"):
+            row[key] = one_line(row[key], MOST_NOTE if key == "note" else MOST_WORD)
+        return ENCODER.encode(row).encode()[:-1]
 
 
-def add_missing_charge(
-    trail: AuditTrail, history: Callable[[], Iterable[Row]], study: bytes
-) -> None:
-    """Append the row of a released study's charge where it is missing, as after a full disk.
+@dataclass(frozen=True)
+class AuditMark:
+    """A place in the trail: the number of its rows up to there, and the last one's hash."""
 
-    Args: history: the ledger's rows, which are read only then. Raises: AuditError, LedgerError.
-    """
-    if not has_charge(trail.path, study):
-        add_missing_charges(trail, history())
+    seq: int = 0
+    hash: bytes = FIRST_HASH
+
+    def __str__(self) -> str:
+        return f"{self.seq} {self.hash.hex()}"
+
+    @classmethod
+    def parse(cls, text: str) -> AuditMark:
+        """Return a place as `umpc audit verify` printed it. Raises: AuditError."""
+        found = re.fullmatch(r"\s*([0-9]{1,19})\s+([0-9a-f]{64})\s*", text)
+        if found is None:
+            raise AuditError(
+                "a row's number and its hash were expected, as `umpc audit verify` prints them, "
+                f"and {text[:80]!a} came. Correct --expect"
+            )
+        return cls(int(found[1]), bytes.fromhex(found[2]))
+
+
+def key_of(ledger_key: bytes) -> bytes:
+    """Return the trail's key."""
+    return hmac.digest(ledger_key, KEY_TAG, "sha256")
+
+
+def seal(key: bytes, former: bytes, body: bytes) -> bytes:
+    """Return the hash of a row. Args: former: the hash before. body: the line without its hash."""
+    return hmac.digest(key, former + body, "sha256")
+
+
+def sealed(key: bytes, former: bytes, body: bytes) -> tuple[bytes, bytes]:
+    """Return a row's whole line, with its newline, and its hash."""
+    own = seal(key, former, body)
+    return body + b',"hash":"' + own.hex().encode() + b'"}\n', own
+
+
+def mark_of(line: bytes) -> AuditMark | None:
+    """Return the number and the hash that a whole line states, or None if it is no row."""
+    found = SEAL.fullmatch(line.rstrip(b"\n"))
+    return AuditMark(int(found[1]), bytes.fromhex(found[2].decode())) if found else None
+
+
+def one_line(text: str, most: int) -> str:
+    """Return a text from outside as one printable line of bounded length."""
+    if len(text) <= most and text.isprintable():
+        return text
+    shown = "".join(each if each.isprintable() else "?" for each in text[:most])
+    return shown if len(text) <= most else f"{shown}…"

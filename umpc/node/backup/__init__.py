@@ -3,6 +3,5 @@
 | file | what it is |
 |---|---|
 | `archive.py` | the one file of a backup: its members, its manifest and its seal |
-| `copies.py` | a database or a trail is copied while its node writes |
 | `restoring.py` | a backup is put back, and what is lost counts as charged |
 """

@@ -29,13 +29,18 @@ from typing import IO
 
 from umpc.errors import LedgerError
 from umpc.node.approvals import approvals_beside
-from umpc.node.audit.entry import key_of
 from umpc.node.audit.reading import verify
-from umpc.node.audit.trail import trail_beside
-from umpc.node.backup.copies import copy_database, copy_lines
-from umpc.node.budget import ledger_reading as reading
-from umpc.node.budget.anchor import disagreement
-from umpc.node.budget.ledger_place import Place, connect, system_refuses, utc_text
+from umpc.node.audit.trail import key_of, trail_beside
+from umpc.node.budget import ledgerfile
+from umpc.node.budget.ledger_place import (
+    Place,
+    connect,
+    copy_database,
+    copy_lines,
+    disagreement,
+    system_refuses,
+    utc_text,
+)
 from umpc.node.budget.store import forget_passing
 from umpc.node.config import NodeConfig
 from umpc.protocol_version import PROTOCOL
@@ -216,7 +221,7 @@ def back_up(config: NodeConfig, target: Path, *, keys: bool = False) -> Manifest
         tempfile.TemporaryDirectory(dir=target.parent, prefix=".umpc-backup-") as drafts,
     ):
         folder = Path(drafts)
-        key = reading.existing_key(place)
+        key = ledgerfile.existing_key(place)
         content = _copy_ledger(place, folder / LEDGER)
         files = {LEDGER: folder / LEDGER}
         trail = ""
@@ -255,17 +260,17 @@ def _plain_files(config: NodeConfig, place: Place, keys: bool) -> dict[str, Path
     return files
 
 
-def _copy_ledger(place: Place, target: Path) -> reading.Content:
+def _copy_ledger(place: Place, target: Path) -> ledgerfile.Content:
     """Copy the ledger at one time with its anchor, and verify the copy. Raises: LedgerError."""
 
     def copy() -> None:
         target.unlink(missing_ok=True)
         copy_database(place.ledger, target, forget_passing)
 
-    _, mark = reading.with_anchor(place, copy)
+    _, mark = ledgerfile.with_anchor(place, copy)
     with closing(connect(target)) as db:
-        reading.check_version(db, place)
-        content = reading.replay(db, place, reading.existing_key(place))
+        ledgerfile.check_version(db, place)
+        content = ledgerfile.replay(db, place, ledgerfile.existing_key(place))
     if reason := disagreement(mark, content.hashes):
         raise place.astray(reason)
     return content

@@ -31,15 +31,11 @@ from typing import Any, TypeAlias
 from umpc.dp.composition import BASIC
 from umpc.errors import AuditError, LedgerError
 from umpc.node.approvals import ACCEPTED, PENDING, approvals_beside
-from umpc.node.audit.entry import AuditMark, AuditRow, key_of
 from umpc.node.audit.reading import damaged, rows, verify
-from umpc.node.audit.trail import AuditTrail, trail_beside
+from umpc.node.audit.trail import AuditMark, AuditRow, AuditTrail, key_of, trail_beside
 from umpc.node.backup import archive
 from umpc.node.backup.archive import Manifest
-from umpc.node.backup.copies import copy_lines, put_durably
-from umpc.node.budget import ledger_reading as reading
 from umpc.node.budget import ledgerfile as file
-from umpc.node.budget.anchor import Mark, read_anchor, read_key, write_anchor
 from umpc.node.budget.budget_account import (
     RESTORE,
     RESTORE_ALL,
@@ -48,8 +44,20 @@ from umpc.node.budget.budget_account import (
     exact_text,
     sealed,
 )
-from umpc.node.budget.ledger_place import Place, connect, locked, system_refuses, utc_text
-from umpc.node.budget.ledger_reading import Content
+from umpc.node.budget.ledger_place import (
+    Mark,
+    Place,
+    connect,
+    copy_lines,
+    locked,
+    put_durably,
+    read_anchor,
+    read_key,
+    system_refuses,
+    utc_text,
+    write_anchor,
+)
+from umpc.node.budget.ledgerfile import Content
 from umpc.node.budget.store import TABLE, forget_passing
 from umpc.node.config import SitePlaces, load_places
 
@@ -139,7 +147,7 @@ class Restoration:
             )
         return found
 
-    def _verified(self, key: bytes) -> reading.Content:
+    def _verified(self, key: bytes) -> file.Content:
         """Verify the chain of the backup's ledger, and drop what it may hold. Raises: LedgerError.
 
         The ledger's own messages name the draft, and its restorer needs the archive's name.
@@ -147,17 +155,17 @@ class Restoration:
         draft = Place.of(self.ledger)
         try:
             with system_refuses(draft), closing(connect(self.ledger)) as db:
-                reading.check_version(db, draft)
+                file.check_version(db, draft)
                 forget_passing(db)
                 db.execute(TABLE)  # a ledger of a former version has no Store
-                content = reading.replay(db, draft, key)
+                content = file.replay(db, draft, key)
         except LedgerError as error:
             raise archive.damaged(self.path, f"its ledger does not verify ({error})") from None
         if (content.head.seq, content.head.hash.hex()) != (self.manifest.row, self.manifest.hash):
             raise archive.damaged(self.path, "its ledger is not at the row of its manifest")
         return content
 
-    def _evidence(self, key: bytes, content: reading.Content) -> Evidence:
+    def _evidence(self, key: bytes, content: file.Content) -> Evidence:
         mark = read_anchor(self.place.anchor)
         is_at_backup, ahead = anchor_after(mark, content, self.place)
         found = trail_beside(self.place.ledger)
@@ -172,7 +180,7 @@ class Restoration:
         return AuditMark.parse(self.manifest.trail).seq if self.manifest.trail else 0
 
     def _cost(
-        self, content: reading.Content, known: Evidence, statement: Statement | None
+        self, content: file.Content, known: Evidence, statement: Statement | None
     ) -> tuple[BudgetCost, str]:
         """Return what counts as charged, and the kind of its row; no row where nothing is lost.
 
@@ -201,7 +209,7 @@ class Restoration:
             )
         return BudgetCost(statement.epsilon, statement.delta), RESTORE
 
-    def _all_left(self, content: reading.Content) -> BudgetCost:
+    def _all_left(self, content: file.Content) -> BudgetCost:
         """Return all that the lost ledger could have charged, under the larger of two totals.
 
         With a composition other than basic, its studies together had the total ε, with the
@@ -215,7 +223,7 @@ class Restoration:
         spent = account.spent.delta or Fraction(0)
         return BudgetCost(epsilon, max(delta - spent, Fraction(0)) + self.site.composition.delta)
 
-    def _add_row(self, key: bytes, content: reading.Content, cost: BudgetCost, kind: str) -> Mark:
+    def _add_row(self, key: bytes, content: file.Content, cost: BudgetCost, kind: str) -> Mark:
         """Write the row of the restore into the draft, and return the new head."""
         amounts = (exact_text(cost.epsilon), exact_text(cost.delta))
         note = f"restored from the backup of {self.manifest.made}"

@@ -6,8 +6,6 @@
 | `ledger_store.py` | the ledger's file while a process holds it: opened, written, recovered |
 | `store.py` | the Store: all that studies leave beside the ledger's rows |
 | `budget_account.py` | the ledger's rows: the balances they add up to, and their keyed hashes |
-| `ledger_place.py` | a ledger's paths, its lock and its database connection |
-| `ledger_reading.py` | the ledger's file is read, also beside a running node |
-| `ledgerfile.py` | the ledger's file is created and appended to |
-| `anchor.py` | the ledger's key, and the anchor that detects an older copy |
+| `ledger_place.py` | a ledger's paths, lock, connection, key and anchor; copies of its files |
+| `ledgerfile.py` | the ledger's file is read, also beside a running node, created and appended to |
 """

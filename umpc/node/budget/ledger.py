@@ -66,12 +66,7 @@ from umpc.node.budget.budget_account import (
     course_in,
     insufficient,
 )
-from umpc.node.budget.ledger_store import (
-    QUESTION_BYTES,
-    LedgerQueries,
-    StoredAnswer,
-    StoredRelease,
-)
+from umpc.node.budget.ledger_store import QUESTION_BYTES, LedgerQueries, StoredRelease
 from umpc.node.budget.store import (
     COHORT,
     EVENTS,
@@ -80,13 +75,10 @@ from umpc.node.budget.store import (
     KEPT,
     MOST_HELD,
     PREPARED,
-    HeldAttempt,
     StoredEntry,
 )
 from umpc.node.table.fingerprint import Cohort
 from umpc.study.parts import Course
-
-__all__ = ["NOTHING", "Ledger", "StoredAnswer", "StoredRelease"]
 
 NOTHING = BudgetCost(Fraction(0), Fraction(0))
 """The cost of a step of a course that is paid."""
@@ -200,7 +192,7 @@ class Ledger(LedgerQueries):
                 store.put(StoredEntry(PREPARED, study, b"", events, name, *amounts, int(until)))
             self._prepared.add(study)
 
-    def hold(self, study: bytes, attempt: bytes, share: bytes, table: bytes = b"") -> HeldAttempt:
+    def hold(self, study: bytes, attempt: bytes, share: bytes, table: bytes = b"") -> StoredEntry:
         """Keep the finished share of a reserved study, on disk when this returns.
 
         Args:
@@ -359,7 +351,7 @@ class Ledger(LedgerQueries):
             )
         return steps is not None
 
-    def _kind_of(self, held: HeldAttempt) -> str:
+    def _kind_of(self, held: StoredEntry) -> str:
         """The kind of the row that releases a held attempt. Raises: AlreadyReleased."""
         course = course_in(held.attempt)
         if course is None or held.attempt.startswith(KEPT, ATTEMPT_BYTES):

@@ -33,9 +33,7 @@ from typing import Self
 from umpc.dp.composition import BASIC, Composition
 from umpc.errors import AlreadyReleased, LedgerError
 from umpc.failpoints import failpoint
-from umpc.node.budget import ledger_reading as reading
 from umpc.node.budget import ledgerfile as file
-from umpc.node.budget.anchor import disagreement, read_anchor, write_anchor
 from umpc.node.budget.budget_account import (
     ATTEMPT_BYTES,
     BASIC_COMPOSITION,
@@ -50,16 +48,17 @@ from umpc.node.budget.budget_account import (
     row_of,
     sealed,
 )
-from umpc.node.budget.ledger_place import Place, connect, locked, system_refuses, utc_text
-from umpc.node.budget.store import (
-    COHORT,
-    EVENTS,
-    HELD,
-    PREPARED,
-    HeldAttempt,
-    Store,
-    move_former,
+from umpc.node.budget.ledger_place import (
+    Place,
+    connect,
+    disagreement,
+    locked,
+    read_anchor,
+    system_refuses,
+    utc_text,
+    write_anchor,
 )
+from umpc.node.budget.store import COHORT, EVENTS, HELD, PREPARED, Store, StoredEntry, move_former
 from umpc.node.table.fingerprint import Fingerprint
 
 log = logging.getLogger("umpc.node")
@@ -144,9 +143,9 @@ class LedgerStore:
 
         After a crash between the two, the anchor is one row behind. It is then moved up.
         """
-        reading.check_version(self._db, self._place)
-        self._key = reading.existing_key(self._place)
-        content = reading.replay(self._db, self._place, self._key, self.composition)
+        file.check_version(self._db, self._place)
+        self._key = file.existing_key(self._place)
+        content = file.replay(self._db, self._place, self._key, self.composition)
         self._account, self._head = content.account, content.head
         self._until = {}
         mark = read_anchor(self._place.anchor)
@@ -172,7 +171,7 @@ class LedgerStore:
         Studies that another process prepared are lost with it.
         """
         entries = list(self._store.read(HELD))
-        waiting = reading.waiting(self._account, entries, self._now())
+        waiting = file.waiting(self._account, entries, self._now())
         self._until = {held.study: held.until for held in waiting}
         for study, held in entries:
             if held is None:
@@ -344,7 +343,7 @@ class LedgerQueries(LedgerStore):
             self._expire()
             return self._account.delta()
 
-    def held(self, study: bytes) -> HeldAttempt | None:
+    def held(self, study: bytes) -> StoredEntry | None:
         """Return the attempt that is held for a study, or None. Raises: LedgerError if damaged."""
         with self._alone():
             self._expire()
@@ -415,7 +414,7 @@ class LedgerQueries(LedgerStore):
     def history(self) -> list[Row]:
         """Return every row, the oldest first."""
         with self._alone():
-            return reading.history(self._db)
+            return file.history(self._db)
 
     def verify(self) -> None:
         """Read the whole file and the anchor again.
@@ -423,7 +422,7 @@ class LedgerQueries(LedgerStore):
         Raises: LedgerError, which names the first wrong row.
         """
         with self._alone():
-            content = reading.replay(self._db, self._place, self._key, self.composition)
+            content = file.replay(self._db, self._place, self._key, self.composition)
             if content.head != self._head:
                 raise self._place.damaged(
                     f"row {self._head.seq} of this run was expected to be the last, and another "

@@ -37,7 +37,6 @@ from __future__ import annotations
 
 import hmac
 import logging
-import os
 import re
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -48,18 +47,13 @@ from typing import Any
 
 from umpc.dp.events import Event, decode_events
 from umpc.errors import LedgerError
-from umpc.node.backup.copies import copy_database, put_durably
-from umpc.node.budget.budget_account import (
-    BudgetCost,
-    StoredRow,
-    exact_text,
-    row_hash,
-)
+from umpc.node.budget.budget_account import BudgetCost, StoredRow, exact_text, row_hash
+from umpc.node.budget.ledger_place import copy_database, new_draft, put_durably
 from umpc.node.table.fingerprint import Fingerprint
 
 log = logging.getLogger("umpc.node")
 
-HELD, PREPARED, EVENTS, COHORT, FIELDS = KINDS = ("held", "prepared", "events", "cohort", "fields")
+HELD, PREPARED, EVENTS, COHORT, FIELDS = ("held", "prepared", "events", "cohort", "fields")
 FOR_EVER = (EVENTS, COHORT, FIELDS)
 """The kinds that a copy of the ledger has."""
 NO_END = 0
@@ -125,10 +119,6 @@ class StoredEntry:
         rest = (self.attempt, self.value, self.until)
         values = (self.kind, self.study, self.name, *amounts, *rest)
         return (*values, row_hash(key, TAG, values))
-
-
-HeldAttempt = StoredEntry
-"""An entry of the kind HELD."""
 
 
 class Store:
@@ -320,9 +310,7 @@ def _copy(ledger: Path, rows: int, at_step: Callable[[str], None]) -> None:
     """Copy the ledger, whole and on disk, for its owner only."""
     target = Path(f"{ledger}.former-{rows}")
     draft = Path(f"{target}.draft")
-    for leftover in (draft, Path(f"{draft}-journal")):
-        leftover.unlink(missing_ok=True)
-    os.close(os.open(draft, os.O_CREAT | os.O_EXCL, 0o600))
+    new_draft(draft)
     at_step("store-before-copy")
     copy_database(ledger, draft, forget_passing)
     at_step("store-copied")

@@ -32,11 +32,10 @@ from umpc.errors import LocalProtocolError, MpcError
 from umpc.mpc.attempt import SharedAttempt
 from umpc.node.audit.trail import Record, nothing
 from umpc.node.budget.ledger import Ledger
-from umpc.node.prepared_attempts import PreparedAttempt, PreparedAttempts
 from umpc.node.records import Records
 from umpc.node.run.coordinator import CoordinatorStream
 from umpc.node.spool import Spool
-from umpc.node.standing import Standing
+from umpc.node.standing import PreparedAttempt, PreparedAttempts, Standing
 from umpc.study.document import Study
 
 NO_COST = (Fraction(0), Fraction(0))

@@ -13,63 +13,43 @@ Nothing new leaves in either case: the bytes are those of the one attempt, and a
 attempt of the study only after it has dropped this one.
 
 *Prepared.* A study that is prepared ahead ends before the data, and its reservation waits with it
-(`umpc/node/prepared_attempts.py`). Its run takes both, once, and uses them up whatever happens.
+(`umpc/node/standing.py`). Its run takes both, once, and uses them up whatever happens.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import logging
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
 from umpc.crypto.prg import digest
-from umpc.errors import (
-    AlreadyReleased,
-    CertificateError,
-    LedgerError,
-    PreparationLost,
-    UmpcError,
-)
+from umpc.errors import CertificateError, LedgerError, PreparationLost, UmpcError
 from umpc.failpoints import failpoint
 from umpc.node.audit.trail import about
-from umpc.node.budget.ledger import StoredRelease
-from umpc.node.budget.store import HeldAttempt
-from umpc.node.prepared_attempts import PreparedAttempt
-from umpc.node.run.context import NO_COST, RunContext, Site, is_small
+from umpc.node.budget.ledger_store import StoredRelease
+from umpc.node.budget.store import StoredEntry
+from umpc.node.run.context import NO_COST, RunContext, is_small
 from umpc.node.run.coordinator import PATIENCE_SECONDS
 from umpc.node.run.prepare import Others, reach_shufflers
-from umpc.node.run.release import announced, answer, deliver, disclosed, kept_of, release
+from umpc.node.run.release import (
+    announced,
+    answer,
+    deliver,
+    disclosed,
+    kept_of,
+    refuse_former,
+    release,
+)
+from umpc.node.standing import PreparedAttempt
 from umpc.protocols.registry import protocol_of
 from umpc.study import messages as m
-from umpc.study.computation import former_hashes
-from umpc.study.document import Study
-from umpc.study.rules import with_other_direction
 from umpc.transport.patience import cancelled
 
 log = logging.getLogger("umpc.node")
 LOOK_SECONDS = 5.0
 """Seconds that a look at the table's files may take, on a disk that may hang."""
-
-
-@dataclass(frozen=True)
-class Earlier:
-    """The ledger's part: what the study released before, or else the attempt that is held."""
-
-    released: StoredRelease | None = None
-    held: HeldAttempt | None = None
-
-    @classmethod
-    def of(cls, site: Site, study: Study) -> Earlier:
-        """Look it up. Raises: AlreadyReleased under a former identity of the study."""
-        if released := site.ledger.released(study.whole.hash):
-            return cls(released)
-        if held := site.ledger.held(study.whole.hash):
-            return cls(held=held)
-        refuse_former(site, study)
-        return cls()
 
 
 # --- replay ---------------------------------------------------------------------------------------
@@ -129,41 +109,10 @@ async def _reach_again(run: RunContext, others: Others, kept: m.Delivery) -> Non
     await reach_shufflers(run, others, *facts)
 
 
-def refuse_former(site: Site, study: Study) -> None:
-    """Refuse a study that was released under a former identity: it would be charged twice.
-
-    Files of before listed the class that should score higher first, and now they list it last. So
-    one of their studies is the same file's study with its classes exchanged.
-
-    Raises: AlreadyReleased.
-    """
-
-    def refused(what: str) -> AlreadyReleased:
-        said = f"{site.name} released the study {study.name!r} with {what}"
-        return AlreadyReleased(said, culprit=site.name, step="propose")
-
-    other = with_other_direction(study.whole)
-    if other is not None and site.ledger.released(other.hash) is not None:
-        low, high = other.schema[other.label].categories[::-1]
-        raise refused(
-            f"the classes of {other.label!r} "
-            f"exchanged: {high!r} should score higher there. Write categories = "
-            f"{json.dumps([low, high], ensure_ascii=False)} to have that result again at no cost, "
-            f"or give the study a new name"
-        )
-    for released_by, identity in former_hashes(study.whole):
-        if site.ledger.released(identity) is not None:
-            raise refused(
-                f"{released_by}, and its "
-                f"epsilon is charged; this version cannot repeat that result: keep the old "
-                f"report, or give the study a new name to run it anew"
-            )
-
-
 # --- held -----------------------------------------------------------------------------------------
 
 
-async def finish_held(run: RunContext, others: Others, held: HeldAttempt) -> bool:
+async def finish_held(run: RunContext, others: Others, held: StoredEntry) -> bool:
     """Offer the attempt, and release it or drop it as the coordinator asks.
 
     Returns: whether it was released. Otherwise it was dropped, and the study runs anew.
@@ -196,20 +145,6 @@ async def finish_held(run: RunContext, others: Others, held: HeldAttempt) -> boo
 
 
 # --- prepared -------------------------------------------------------------------------------------
-
-
-def take_parked(run: RunContext, ahead: bool) -> PreparedAttempt | None:
-    """Take the attempt that waits for this run; one that waits for another run is dropped.
-
-    Args: ahead: the study is prepared anew.
-    """
-    parked = run.site.parking.take(run.charged_as)
-    if parked is None or (not ahead and parked.side.study.hash == run.study.hash):
-        return parked
-    parked.close()
-    run.site.ledger.cancel(run.charged_as)
-    log.info("study %s is prepared anew: the earlier preparation is dropped", run.stream.label)
-    return None
 
 
 async def resume(

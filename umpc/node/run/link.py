@@ -18,16 +18,15 @@ from umpc.crypto.rounds import Message
 from umpc.errors import EncodingError, MpcError, RemoteProtocolError, UmpcError
 from umpc.node.run.context import Site
 from umpc.node.standing import KeptChannel, StandingWith
-from umpc.proto import frame_codec
+from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.protocols.base.node import MeshSide
 from umpc.study.cost import sent_by_round
 from umpc.study.document import Study
 from umpc.study.messages import Frame, Key, StepBytes
 from umpc.transport.patience import together
-from umpc.transport.status import lost
 from umpc.transport.stream import RpcStream, as_received
-from umpc.transport.stream_reader import StreamReader
+from umpc.transport.stream_reader import StreamReader, lost
 
 PeerStream = RpcStream[pb.PeerMessage, pb.PeerMessage]
 
@@ -44,7 +43,7 @@ FINISH_SECONDS = 1.0
 
 
 class Mailbox:
-    """Frames from one peer. `get` waits for a frame; `fail` ends all waiting, now and later.
+    """Frames from one peer. `wanted` waits for a frame; `fail` ends all waiting, now and later.
 
     It takes a repeated frame if it equals the first copy, and blames the peer for a different one.
     After a violation no frame is handed out, also none that came before. After a loss the frames
@@ -84,12 +83,11 @@ class Mailbox:
         else:
             raise self._violation(frame, f"came while {self._bytes} bytes wait")
 
-    async def get(self, key: Key) -> Frame:
-        """Return the frame of that place. Raises: the error that `fail` was given."""
-        return await self.wanted(key)
-
     def wanted(self, key: Key) -> asyncio.Future[Frame]:
-        """The frame of that place, as soon as it is there. Raises: as `get`, at once or later."""
+        """The frame of that place, as soon as it is there.
+
+        Raises: the error that `fail` was given, at once or later.
+        """
         wanted: asyncio.Future[Frame] = asyncio.get_running_loop().create_future()
         frame = self._taken(key)
         if frame is None:
@@ -191,7 +189,7 @@ class PeerLink:
         self.sent[frame.step, frame.round] += frame.wire_bytes
         self.rounds_used.add(frame.round_of_study)
         message = pb.PeerMessage()
-        frame_codec.put_frame(message.frame, frame)
+        codec.put_frame(message.frame, frame)
         self._writing += 1
         try:
             await self._stream.send(message, frame.step)
@@ -231,7 +229,7 @@ class PeerLink:
         """Take one message of the peer. Raises: EncodingError, RemoteProtocolError."""
         if message.WhichOneof("body") != "frame":
             raise EncodingError("something that is no frame came")
-        self._mailbox.put(frame_codec.decode_frame(message.frame))
+        self._mailbox.put(codec.decode_frame(message.frame))
 
     def on_violation(self, alarm: Callable[[MpcError], None]) -> None:
         """Call `alarm` with the peer's violation, now or as soon as there is one.

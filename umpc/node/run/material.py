@@ -19,15 +19,15 @@ from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk
 from umpc.node.run.context import PROGRESS_EVERY, RunContext
 from umpc.node.spool import TAG_BYTES, Spool
-from umpc.proto import codec, frame_codec
+from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.protocols.base.node import AsksEarly, MeshSide, NodeSide
 from umpc.study.document import Study
 from umpc.study.messages import Frame
 from umpc.study.parts import Participant
-from umpc.transport.authority import Identity
-from umpc.transport.services import dealer_stub
+from umpc.transport.identity import Identity
 from umpc.transport.stream import RpcStream
+from umpc.transport.tls import dealer_stub
 
 WINDOW_BYTES = 32 << 20
 """Material that a node reads ahead at most, for any number of edges.
@@ -185,7 +185,7 @@ class DealerCall:
         self.stream: RpcStream[pb.DealRequest, list[Frame]] = RpcStream(
             dealer.name,
             "prepare",
-            frame_codec.decode_frames,
+            codec.decode_frames,
             ahead=0,
             early_end="ended before all material had come",
         )
@@ -204,7 +204,7 @@ class DealerCall:
             meanwhile.
         """
         self.stream.begin(dealer_stub(self.stream.channel).Deal())
-        for piece in frame_codec.cut(request):
+        for piece in codec.cut(request):
             await self.stream.write(piece)
 
     def close(self) -> None:

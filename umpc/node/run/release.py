@@ -17,6 +17,7 @@ changed.
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import os
 from dataclasses import replace
@@ -27,22 +28,25 @@ from umpc.crypto.prg import Stream, digest
 from umpc.errors import AlreadyReleased, LocalProtocolError
 from umpc.failpoints import failpoint
 from umpc.node.audit.trail import about
-from umpc.node.budget.ledger import Ledger, StoredAnswer, StoredRelease
-from umpc.node.budget.store import KEPT, HeldAttempt
-from umpc.node.run.context import NO_COST, RunContext
+from umpc.node.budget.ledger import Ledger
+from umpc.node.budget.ledger_store import StoredAnswer, StoredRelease
+from umpc.node.budget.store import KEPT, StoredEntry
+from umpc.node.run.context import NO_COST, RunContext, Site
 from umpc.node.run.prepare import Others
 from umpc.node.shufflers import ShufflerStreams
 from umpc.proto import codec
 from umpc.protocols.base.node import NodeSide
 from umpc.protocols.registry import protocol_of
 from umpc.study import messages as m
+from umpc.study.computation import former_hashes
 from umpc.study.document import Study
+from umpc.study.rules import with_other_direction
 from umpc.transport.patience import time_limit
 
 log = logging.getLogger("umpc.node")
 
 
-async def hold(run: RunContext, side: NodeSide) -> HeldAttempt:
+async def hold(run: RunContext, side: NodeSide) -> StoredEntry:
     """Put all that will leave on disk, once. Raises: LedgerError; then nothing is ready."""
     study, ledger = run.study, run.site.ledger
     kept = side.release()
@@ -57,7 +61,7 @@ async def hold(run: RunContext, side: NodeSide) -> HeldAttempt:
     return await asyncio.to_thread(ledger.hold, run.charged_as, side.attempt.id, share, table)
 
 
-async def release(run: RunContext, others: Others, held: HeldAttempt) -> None:
+async def release(run: RunContext, others: Others, held: StoredEntry) -> None:
     """Charge, then let the share leave."""
     study = run.study
     kept = kept_of(held.share, study)
@@ -81,7 +85,7 @@ async def release(run: RunContext, others: Others, held: HeldAttempt) -> None:
     failpoint("after-send")
 
 
-def _charge(run: RunContext, held: HeldAttempt) -> None:
+def _charge(run: RunContext, held: StoredEntry) -> None:
     """Charge, then append the rows of the charge and of what leaves, all of it on disk.
 
     Nothing leaves without them.
@@ -252,3 +256,48 @@ def stored_answer(stored: StoredAnswer | None, asked: bytes, study: Study, node:
         culprit=node,
         step="ask",
     )
+
+
+# --- what an earlier run released or holds --------------------------------------------------------
+
+
+def earlier_of(site: Site, study: Study) -> StoredRelease | StoredEntry | None:
+    """Return what the study released before, or else the attempt that is held; None for neither.
+
+    Raises: AlreadyReleased under a former identity of the study.
+    """
+    found = site.ledger.released(study.whole.hash) or site.ledger.held(study.whole.hash)
+    if found is None:
+        refuse_former(site, study)
+    return found
+
+
+def refuse_former(site: Site, study: Study) -> None:
+    """Refuse a study that was released under a former identity: it would be charged twice.
+
+    Files of before listed the class that should score higher first, and now they list it last. So
+    one of their studies is the same file's study with its classes exchanged.
+
+    Raises: AlreadyReleased.
+    """
+
+    def refused(what: str) -> AlreadyReleased:
+        said = f"{site.name} released the study {study.name!r} with {what}"
+        return AlreadyReleased(said, culprit=site.name, step="propose")
+
+    other = with_other_direction(study.whole)
+    if other is not None and site.ledger.released(other.hash) is not None:
+        low, high = other.schema[other.label].categories[::-1]
+        raise refused(
+            f"the classes of {other.label!r} "
+            f"exchanged: {high!r} should score higher there. Write categories = "
+            f"{json.dumps([low, high], ensure_ascii=False)} to have that result again at no cost, "
+            f"or give the study a new name"
+        )
+    for released_by, identity in former_hashes(study.whole):
+        if site.ledger.released(identity) is not None:
+            raise refused(
+                f"{released_by}, and its "
+                f"epsilon is charged; this version cannot repeat that result: keep the old "
+                f"report, or give the study a new name to run it anew"
+            )

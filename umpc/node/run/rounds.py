@@ -16,6 +16,7 @@ import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from umpc.compute.executor import Executor
@@ -45,36 +46,30 @@ SetUp = tuple[Generator[Message, Any, Any], Message | None, Any]
 """A set-up after one step, likewise. It has one peer."""
 
 
+@dataclass(eq=False)
 class Rounds:
     """The rounds of one attempt.
 
     Args:
         in_thread: runs computation off the event loop, one call at a time and in order.
+        briefly: as in_thread, for work that is short where the study is small.
         tell: shows progress. Arguments: chunks done, all chunks.
         workers: computes large chunks, several at once; None computes all of them `in_thread`.
-        briefly: as in_thread, for work that is short where the study is small.
     """
 
-    def __init__(
-        self,
-        session: MeshSide,
-        links: Mapping[int, PeerLink],
-        material: MaterialReader | Spool | None,
-        in_thread: Callable[..., Awaitable[Any]],
-        tell: Callable[[int, int], Awaitable[None]],
-        workers: Executor | None = None,
-        briefly: Callable[..., Awaitable[Any]] | None = None,
-    ):
-        self.briefly = briefly or in_thread
-        self.session = session
-        self.links = links
-        self.material = material
-        self.in_thread = in_thread
-        self.tell = tell
-        self.workers = workers
-        self._step = "prepare"
+    session: MeshSide
+    links: Mapping[int, PeerLink]
+    material: MaterialReader | Spool | None
+    in_thread: Callable[..., Awaitable[Any]]
+    briefly: Callable[..., Awaitable[Any]]
+    tell: Callable[[int, int], Awaitable[None]]
+    workers: Executor | None = None
+    step: str = "prepare"
+    """The study's step, which failures name: noise is drawn in `prepare`."""
+
+    def __post_init__(self) -> None:
         self._set_ups: dict[int, SetUp] = {}
-        self._tree_hash = session.attempt.tree_hash()
+        self._tree_hash = self.session.attempt.tree_hash()
 
     @property
     def compute(self) -> Callable[..., Awaitable[Any]]:
@@ -82,14 +77,9 @@ class Rounds:
         is_masked = isinstance(self.session.attempt.program, MaskedProgram)
         return self.briefly if is_masked else self.in_thread
 
-    @property
-    def step(self) -> str:
-        """The study's step, which failures name: noise is drawn in `prepare`."""
-        return self._step
-
     def begin_step(self, step: str) -> None:
         """Go on to another step of the study, on all links."""
-        self._step = step
+        self.step = step
         for link in self.links.values():
             link.step = step
 
@@ -156,10 +146,6 @@ class Rounds:
     def owners(self, peer: int) -> tuple[int, int]:
         """This node and a peer, in the study's order."""
         return min(self.session.index, peer), max(self.session.index, peer)
-
-    async def exchange_fields(self, *peers: int) -> None:
-        """Do round 1 with these peers, with all at once."""
-        await exchange_fields(self, peers)
 
     async def make_ahead(self, chunks: Sequence[Chunk], spool: Spool) -> None:
         """Do the rounds of these chunks that need no data; their results wait on the disk.

@@ -26,19 +26,21 @@ from collections.abc import Iterator
 from umpc.errors import CertificateError, LocalProtocolError, StepTimeout, UmpcError
 from umpc.failpoints import failpoint
 from umpc.node.audit.trail import about
-from umpc.node.budget.store import HeldAttempt
-from umpc.node.prepared_attempts import PreparedAttempt
+from umpc.node.budget.ledger_store import StoredRelease
+from umpc.node.budget.store import StoredEntry
 from umpc.node.run.chunks import evaluate_chunks
 from umpc.node.run.context import RunContext
-from umpc.node.run.earlier import Earlier, finish_held, park, replay, resume, take_parked
+from umpc.node.run.earlier import finish_held, park, replay, resume
 from umpc.node.run.prepare import Others, prepare
-from umpc.node.run.release import answer, hold, release
-from umpc.node.table.given_up import read_apart, waited_for
+from umpc.node.run.release import answer, earlier_of, hold, release
+from umpc.node.run.rounds import exchange_fields
+from umpc.node.standing import PreparedAttempt
 from umpc.protocols.base.aggregation import NodeAggregation
 from umpc.protocols.base.node import NodeSide
 from umpc.protocols.registry import check_new_run, decode_study, protocol_of
 from umpc.study import messages as m
 from umpc.study.messages import Frame
+from umpc.transport.patience import read_apart, waited_for
 
 log = logging.getLogger("umpc.node")
 PROPOSE_SECONDS = 600
@@ -63,10 +65,11 @@ async def _steps(run: RunContext, others: Others, whole: asyncio.Timeout) -> Non
     if (due := whole.when()) is not None:
         whole.reschedule(due - before + run.site.ledger.hold_seconds)
     parked = take_parked(run, propose.ahead)
-    if parked is None and earlier.released is not None:
-        return await replay(run, others, earlier.released)
-    if parked is None and earlier.held is not None and await finish_held(run, others, earlier.held):
-        return None
+    if parked is None:
+        if isinstance(earlier, StoredRelease):
+            return await replay(run, others, earlier)
+        if earlier is not None and await finish_held(run, others, earlier):
+            return None
     stream.watch.attempt()
     if parked is None:
         if not is_admitted:
@@ -121,7 +124,9 @@ async def _steps(run: RunContext, others: Others, whole: asyncio.Timeout) -> Non
 # --- propose --------------------------------------------------------------------------------------
 
 
-def _take_up(run: RunContext, propose: m.Propose) -> tuple[Earlier, bool]:
+def _take_up(
+    run: RunContext, propose: m.Propose
+) -> tuple[StoredRelease | StoredEntry | None, bool]:
     """Read a proposal, find its data set, note it on disk, and find what there is of it.
 
     Where there is nothing yet, the rules are asked, too: all this is one piece of work off the
@@ -136,8 +141,8 @@ def _take_up(run: RunContext, propose: m.Propose) -> tuple[Earlier, bool]:
     stream.check_caller()
     if run.choice is not None:
         run.choice.check(study)
-    earlier = Earlier.of(run.site, study)
-    if earlier != Earlier() or run.site.parking.holds(run.charged_as):
+    earlier = earlier_of(run.site, study)
+    if earlier is not None or run.site.parking.holds(run.charged_as):
         return earlier, False
     _admit(run, propose.ahead)
     return earlier, True
@@ -153,6 +158,20 @@ def _admit(run: RunContext, ahead: bool) -> None:
         protocol_of(run.study).check_ahead(run.study)
         run.site.parking.check_room()
     run.site.admit(run.study)
+
+
+def take_parked(run: RunContext, ahead: bool) -> PreparedAttempt | None:
+    """Take the attempt that waits for this run; one that waits for another run is dropped.
+
+    Args: ahead: the study is prepared anew.
+    """
+    parked = run.site.parking.take(run.charged_as)
+    if parked is None or (not ahead and parked.side.study.hash == run.study.hash):
+        return parked
+    parked.close()
+    run.site.ledger.cancel(run.charged_as)
+    log.info("study %s is prepared anew: the earlier preparation is dropped", run.stream.label)
+    return None
 
 
 def _reserve(run: RunContext) -> None:
@@ -213,7 +232,7 @@ async def _join(run: RunContext) -> NodeSide:
 
 async def _evaluate(
     run: RunContext, others: Others, prepared: PreparedAttempt, order: m.Evaluate
-) -> tuple[HeldAttempt, m.Ready]:
+) -> tuple[StoredEntry, m.Ready]:
     """The rounds with other nodes, and the work on the node's own records.
 
     Args: order: every node's signature of the attempt; nothing uses data before they are checked.
@@ -230,7 +249,7 @@ async def _evaluate(
             rounds = others.rounds(mesh)
             rounds.begin_step("evaluate")
             # round 1: masked records to each node that shares an edge; then the chunks of edges
-            await rounds.exchange_fields(*mesh.peers)
+            await exchange_fields(rounds, mesh.peers)
             failpoint("after-fields")
             await evaluate_chunks(rounds, prepared.chunks)
         steps = side.own_steps()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -26,11 +26,14 @@ from umpc.node.table.conversions import (
     trimmed_sql,
     typed_column,
 )
-from umpc.node.table.database import read_query
-from umpc.node.table.duckdb_file import read_duckdb
-from umpc.node.table.object_store import fetched
-from umpc.node.table.plain_text import TextPipe, csv_header, place_of
-from umpc.node.table.source import TableSite, TableSource, check_file
+from umpc.node.table.source import (
+    TableSite,
+    TableSource,
+    TextPipe,
+    check_file,
+    csv_header,
+    place_of,
+)
 from umpc.node.table.sql_source import DUCKDB
 
 PLACE = re.compile(r"Error on Line: \d+|Expected Number of Columns: \d+ Found: \d+")
@@ -150,12 +153,20 @@ def _renamed(table: Table, source: TableSource, site: TableSite, wanted: Sequenc
 def _open_own(
     source: TableSource, site: TableSite, wanted: Sequence[str]
 ) -> Iterator[tuple[duckdb.DuckDBPyConnection, Table]]:
-    """Open a table with its own names."""
+    """Open a table with its own names. The readers of other kinds than files load when needed."""
     if source.sql is not None:
+        database: AbstractContextManager[Any]
+        if source.sql.kind == DUCKDB:
+            from umpc.node.table.duckdb_file import read_duckdb
+
+            database = read_duckdb(source.sql, site)
+        else:
+            from umpc.node.table.database import read_query
+
+            database = read_query(source.sql, site)
         with _cursor() as connection:
             # the database's connection is closed again before the columns are used
-            read = read_duckdb if source.sql.kind == DUCKDB else read_query
-            with read(source.sql, site) as reading:
+            with database as reading:
                 columns = reading.fetch(wanted)
             rows = reading.rows
             yield connection, _registered(connection, rows, reading.names, columns, source.numbers)
@@ -166,6 +177,8 @@ def _open_own(
             yield connection, _registered(connection, rows, names, source.frame, source.numbers)
         return
     if source.objects is not None:
+        from umpc.node.table.object_store import fetched
+
         with (
             fetched(source, source.objects, site) as local,
             _open_own(local, site, wanted) as opened,

@@ -207,6 +207,10 @@ ColumnValues: TypeAlias = "Fetched | NDArray[Any]"
 """Values that were converted one by one, or an array of numbers or booleans, perhaps masked."""
 
 
+ROWS_AT_ONCE = 10_000
+"""Rows of a query that are converted together."""
+
+
 def in_columns(
     names: Sequence[str], chunks: Iterable[Sequence[Sequence[Any]]]
 ) -> tuple[dict[str, Fetched], int]:

@@ -27,8 +27,7 @@ from typing import Any
 from urllib.parse import quote
 
 from umpc.errors import ConfigError, DataError, UmpcError
-from umpc.node.table.conversions import Fetched, in_columns
-from umpc.node.table.given_up import ended_by
+from umpc.node.table.conversions import ROWS_AT_ONCE, Fetched, in_columns
 from umpc.node.table.source import TableSite
 from umpc.node.table.sql_source import (
     OTHER_TYPE,
@@ -37,8 +36,8 @@ from umpc.node.table.sql_source import (
     SqlSource,
     wrong_password_file,
 )
+from umpc.transport.patience import ended_by
 
-ROWS_AT_ONCE = 10_000
 USUAL = {"connect_timeout": "15", "client_encoding": "utf8"}
 """The connection's settings that an address need not have: seconds, and the encoding of texts.
 A database in SQL_ASCII would otherwise send bytes in place of texts, which fit nothing."""

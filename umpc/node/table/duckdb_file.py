@@ -25,12 +25,11 @@ from contextlib import contextmanager
 import duckdb
 
 from umpc.errors import ConfigError, DataError
-from umpc.node.table.conversions import KINDS, Fetched, in_columns
-from umpc.node.table.given_up import ended_by
+from umpc.node.table.conversions import KINDS, ROWS_AT_ONCE, Fetched, in_columns
 from umpc.node.table.source import TableSite
 from umpc.node.table.sql_source import OTHER_TYPE, UNREADABLE, SqlSource
+from umpc.transport.patience import ended_by
 
-ROWS_AT_ONCE = 10_000
 SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,

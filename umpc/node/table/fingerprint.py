@@ -25,12 +25,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from umpc.errors import EncodingError
-from umpc.node.table.batch import DIGEST_BYTES, Values
+from umpc.node.table.batch import DIGEST_BYTES, Floats, Values
 from umpc.study.parts import Person
 from umpc.ustat.condition import Condition
 from umpc.ustat.schema import FieldSchema
 
-Floats = NDArray[np.float64]
 Keyed = Callable[[bytes], bytes]
 """A keyed hash of a site, such as `Ledger.fingerprint`."""
 INCREMENT, FIRST, SECOND = map(

@@ -28,9 +28,9 @@ from tempfile import TemporaryDirectory
 from typing import IO, Any
 
 from umpc.errors import ConfigError, DataError, UmpcError
-from umpc.node.table.given_up import check_waited_for
 from umpc.node.table.source import S3, ObjectSource, TableSite, TableSource
 from umpc.node.table.sql_source import wrong_password_file
+from umpc.transport.patience import check_waited_for
 
 KEYS = ("aws_access_key_id", "aws_secret_access_key", "aws_session_token")
 PIECE = 8_000_000

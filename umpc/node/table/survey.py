@@ -1,15 +1,33 @@
-"""A look at a whole table for its own administrator: its columns, its rows, and their types."""
+"""A look at a whole table for its own administrator: its columns, its rows, and their types.
+
+*Spelling.* How a column's words would be numbers: a guess for the table's own administrator.
+
+A node never uses the guess. `umpc node doctor` and `umpc study check --table` show it at the site
+that owns the table. It says what to write under [data], with an example of the values.
+
+A word may be a number in another format (`115,1`, `1.234,5`), a mark of a missing value (`?`), or a
+number with a unit (`12 mg`). All other words are words.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from umpc.node.table.columns import Table, open_table, staged_query
-from umpc.node.table.conversions import PLAIN, Column, NumberFormat, quoted
+from umpc.node.table.conversions import (
+    DECIMAL_MARKS,
+    PLAIN,
+    THOUSANDS_MARKS,
+    Column,
+    NumberFormat,
+    quoted,
+)
 from umpc.node.table.reading import USES_ALL, word_lists
-from umpc.node.table.source import TableSite, TableSource
-from umpc.node.table.spelling import FORMATS, WITH_UNIT, Spelling
+from umpc.node.table.source import MISSING_MARKS, TableSite, TableSource
 
 MOST_COLUMNS = 100
 """Columns of a file that are looked at where nobody names some."""
@@ -186,3 +204,215 @@ def _way(source: TableSource) -> str:
         f"WHEN {has_unit} THEN 'u' || {formats} || ' ' || {sign} || ' ' || {unit} "
         f"WHEN {formats} = {none} THEN 'w' ELSE 'f' || {formats} END"
     )
+
+
+# --- spelling -------------------------------------------------------------------------------------
+
+FORMATS = tuple(
+    NumberFormat(decimal, thousands)
+    for thousands in ("", *THOUSANDS_MARKS)
+    for decimal in DECIMAL_MARKS
+    if decimal != thousands
+)
+"""Every format that [data] can name; those without a thousands separator come first."""
+
+_NUMBER = "[+-]?[.,]?[0-9]+(?:[.,'\u2019 \u00a0\u202f_][0-9]{3})*(?:[.,][0-9]*)?"
+WITH_UNIT = f"([^0-9A-Za-z.,+-]{{0,3}})({_NUMBER})([ \u00a0]?[^0-9 \t\r\n.,]{{0,8}})"
+"""The regular expression of a sign such as < or €, a number, and a unit; for `re` and for RE2."""
+_WITH_UNIT = re.compile(WITH_UNIT)
+_NEGATIVE = re.compile(f"\\(({_NUMBER})\\)|[\u2010-\u2015\u2212] ?({_NUMBER})")
+"""A negative number of accountants, in brackets, or with a sign that is no hyphen."""
+MOST_UNITS = 3
+"""A column with more units than these holds codes, such as the numbers of houses."""
+
+MARKS = {".": "point", ",": "comma"}
+Counts = Mapping[str, int]
+"""Texts, and how often each is there. One text may stand for all that are written as it is."""
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """How the values of one column are written, beside the format that the site states.
+
+    Args:
+        texts: the column's values, without the missing ones.
+        format: the format of numbers under [data].
+        missing: the words under [data] that stand for no value.
+        elsewhere: numbers of the table's other columns; [data] has one format for all.
+        typed: how many more values are numbers by their type, whatever the format is.
+    """
+
+    texts: Counts
+    format: NumberFormat
+    missing: Sequence[str] = ()
+    elsewhere: Counts = field(default_factory=dict)
+    typed: int = 0
+
+    @cached_property
+    def words(self) -> Counts:
+        """The values that are no numbers for the node."""
+        return {text: n for text, n in self.texts.items() if self.format.plain(text) is None}
+
+    @cached_property
+    def marks(self) -> Counts:
+        """The words that often mark a missing value."""
+        return {text: n for text, n in self.words.items() if text in MISSING_MARKS}
+
+    @cached_property
+    def better(self) -> tuple[NumberFormat, ...]:
+        """The formats in which most of the words are numbers, and least is changed."""
+        found = [each for each in FORMATS if each != self.format and self._read_by(each)]
+        best = min(map(self._rank, found), default=None)
+        equal = [each for each in found if self._rank(each) == best]
+        return tuple({each.decimal: each for each in reversed(equal)}.values())[::-1]
+
+    @cached_property
+    def in_another_format(self) -> Counts:
+        """The words that are numbers in a better format."""
+        return self._read_by(self.better[0]) if self.better else {}
+
+    @cached_property
+    def negative(self) -> Counts:
+        """The words that are negative numbers, with brackets or another sign than a hyphen."""
+        return {text: n for text, n in self.words.items() if _NEGATIVE.fullmatch(text)}
+
+    @cached_property
+    def with_unit(self) -> Counts:
+        """The words that are a number in any format and a unit, of which there are few."""
+        found, units = {}, Counter[tuple[str, str]]()
+        for text in self.words.keys() - self.in_another_format.keys() - self.negative.keys():
+            if parts := _WITH_UNIT.fullmatch(text):
+                found[text] = self.words[text]
+                units[parts[1], parts[3]] += 1
+        return found if len(units) <= MOST_UNITS else {}
+
+    @property
+    def is_of_numbers(self) -> bool:
+        """Whether more than half of the values, without marks, are meant as numbers."""
+        total = self.typed + _total(self.texts) - _total(self.marks)
+        meant = (
+            self.typed
+            + _total(self.numbers)
+            + _total(self.in_another_format)
+            + _total(self.with_unit)
+            + _total(self.negative)
+        )
+        return total < 2 * meant
+
+    @cached_property
+    def numbers(self) -> Counts:
+        """The values that are numbers for the node."""
+        return {text: n for text, n in self.texts.items() if text not in self.words}
+
+    def _lost_by(self, format: NumberFormat) -> Counts:
+        """The numbers of the table that are none in another format."""
+        own = {text: n for text, n in self.numbers.items() if format.plain(text) is None}
+        rest = {text: n for text, n in self.elsewhere.items() if format.plain(text) is None}
+        return Counter(own) + Counter(rest)
+
+    def _changed_by(self, format: NumberFormat) -> dict[str, str]:
+        """The numbers of the table that are other numbers in another format: text → the other."""
+        found = {}
+        for text in (*self.numbers, *self.elsewhere):
+            own, new = self.format.plain(text), format.plain(text)
+            if own is not None and new is not None and float(own) != float(new):
+                found[text] = new
+        return found
+
+    def advice(self) -> Iterator[str]:
+        """Yield a part of a sentence for each kind of words: how many, an example, what to do."""
+        if other := self.in_another_format:
+            yield f"{_shown(other)}, {self._about_format()}"
+        if self.negative:
+            parts = _NEGATIVE.fullmatch(min(self.negative))
+            number = "" if parts is None else parts[1] or parts[2]
+            yield (
+                f"{_shown(self.negative)}, are negative numbers that are written in another way: "
+                f"write them with a hyphen in front, as -{number}"
+            )
+        if self.with_unit:
+            yield (
+                f"{_shown(self.with_unit)}, hold other characters beside the number: remove these "
+                "from the table"
+            )
+        if self.marks:
+            yield (
+                f"{_shown(self.marks)}, often stand for a missing value: if so, write missing = "
+                f"[{self._listed()}] under [data]"
+            )
+        known = self.in_another_format.keys() | self.with_unit.keys() | self.marks.keys()
+        known |= self.negative.keys()
+        if rest := {text: n for text, n in self.words.items() if text not in known}:
+            yield (
+                f"{_shown(rest)}, are words: correct the table, or list them as missing under "
+                "[data]"
+            )
+
+    def _about_format(self) -> str:
+        """Say what the better format is, and what to write for it."""
+        kinds = " or ".join(dict.fromkeys(self._kind(each) for each in self.better))
+        first, *others = [self._keys(each) for each in self.better]
+        if lost := self._lost_by(self.better[0]):
+            return (
+                f"have {kinds}, and other numbers of the table, such as {min(lost)!r}, do not: "
+                "write all of them in one way"
+            )
+        changed = self._changed_by(self.better[0])
+        counts = Counter(self.numbers) + Counter(self.elsewhere)
+        if sum(counts[text] for text in changed) >= _total(self.in_another_format):
+            return (
+                f"have {kinds}, in which other numbers of the table, such as {min(changed)!r}, "
+                f"would be others ({changed[min(changed)]}): correct these values"
+            )
+        written = f"have {kinds}: write {first} under [data]"
+        if changed:
+            written += f", if {min(changed)!r} is {changed[min(changed)]}"
+        if not others:
+            return written
+        example = min(self.in_another_format)
+        readings = [str(each.plain(example)) for each in self.better]
+        more = "".join(
+            f", or {keys} if it is {reading}"
+            for keys, reading in zip(others, readings[1:], strict=True)
+        )
+        return f"{written} if {example!r} is {readings[0]}{more}"
+
+    def _kind(self, other: NumberFormat) -> str:
+        """Name in words what another format has and the present one has not."""
+        parts = []
+        if other.decimal != self.format.decimal:
+            parts.append(f"a decimal {MARKS[other.decimal]}")
+        if other.thousands != self.format.thousands and other.thousands:
+            parts.append("thousands separators")
+        return " and ".join(parts) or "no thousands separators"
+
+    def _keys(self, other: NumberFormat) -> str:
+        """Return the keys under [data] that make the other format of the present one."""
+        keys = []
+        if other.decimal != self.format.decimal:
+            keys.append(f'decimal = "{other.decimal}"')
+        if other.thousands != self.format.thousands:
+            keys.append(f'thousands = "{other.thousands}"' if other.thousands else "no thousands")
+        return " and ".join(keys)
+
+    def _read_by(self, format: NumberFormat) -> Counts:
+        return {text: n for text, n in self.words.items() if format.plain(text) is not None}
+
+    def _rank(self, format: NumberFormat) -> tuple[int, int]:
+        """Order formats: first those that read most, then those that change fewest keys."""
+        changed = format.decimal != self.format.decimal
+        gained = _total(self._read_by(format)) - _total(self._lost_by(format))
+        gained -= len(self._changed_by(format))
+        return -gained, changed + (format.thousands != self.format.thousands)
+
+    def _listed(self) -> str:
+        return ", ".join(f'"{word}"' for word in (*self.missing, *sorted(self.marks)))
+
+
+def _total(counts: Counts) -> int:
+    return sum(counts.values())
+
+
+def _shown(counts: Counts) -> str:
+    """Return how many values there are, and an example of them."""
+    return f"{_total(counts)} value(s), such as {min(counts)!r}"

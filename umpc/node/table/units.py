@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from umpc.errors import RangeError
+from umpc.node.table.batch import Floats, Places
 from umpc.node.table.source import TableSite, TableSource
 from umpc.ustat.schema import FieldSchema
 
@@ -29,9 +30,7 @@ NARROW = (np.int8, np.int16, np.int32)
 
 KINDS = ("beyond", "unknown", "rounded")
 """The ways in which a value does not fit, in the order of `Misfit`."""
-Rows = NDArray[np.int64]
 Flags = NDArray[np.bool_]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -48,9 +47,9 @@ class Misfit:
     name: str
     expected: str
     substitute: str
-    beyond: Rows = field(repr=False)
-    unknown: Rows = field(repr=False)
-    rounded: Rows = field(repr=False)
+    beyond: Places = field(repr=False)
+    unknown: Places = field(repr=False)
+    rounded: Places = field(repr=False)
     marks: tuple[str, ...] = field(default=(), repr=False)
     missing: tuple[str, ...] = field(default=(), repr=False)
     of_words: bool = False
@@ -119,13 +118,13 @@ class FieldUnits:
     bool.
     """
 
-    units: Rows
+    units: Places
     unknown: Flags
     beyond: Flags
     rounded: Flags
     infinite: Flags
 
-    def take(self, rows: Rows) -> FieldUnits:
+    def take(self, rows: Places) -> FieldUnits:
         """Return the values of these rows."""
         return FieldUnits(*(values[rows] for values in vars(self).values()))
 
@@ -160,11 +159,11 @@ class MisfitFinder:
 
     def __init__(self, schema: FieldSchema, source: TableSource):
         self._schema, self._source = schema, source
-        self._rows: dict[str, list[Rows]] = {kind: [] for kind in KINDS}
+        self._rows: dict[str, list[Places]] = {kind: [] for kind in KINDS}
         self._marks: set[int] = set()
         self._records = self._infinite = 0
 
-    def add(self, found: FieldUnits, marks: NDArray[np.uint8], rows: Rows) -> None:
+    def add(self, found: FieldUnits, marks: NDArray[np.uint8], rows: Places) -> None:
         """Look at complete records.
 
         Args: marks: as in Values. rows: (count,), their places in the table, from 1.
@@ -217,13 +216,13 @@ def check_resolution(schema: FieldSchema, site: TableSite) -> None:
         )
 
 
-def _listed(rows: Rows) -> str:
+def _listed(rows: Places) -> str:
     """Return the first ROWS_LISTED row numbers, and how many more there are."""
     more = f" and {len(rows) - ROWS_LISTED} more" if len(rows) > ROWS_LISTED else ""
     return ", ".join(map(str, rows[:ROWS_LISTED])) + more
 
 
-def _round_half_even(values: Floats, resolution: Fraction) -> tuple[Rows, Flags]:
+def _round_half_even(values: Floats, resolution: Fraction) -> tuple[Places, Flags]:
     """Return values / resolution as int64, exact for the decimals in the table.
 
     0.35 / 0.1 is a tie and goes to 4, although the double 0.35 lies below 0.35. Only quotients
@@ -236,7 +235,7 @@ def _round_half_even(values: Floats, resolution: Fraction) -> tuple[Rows, Flags]
     if resolution.numerator != 1:
         quotients /= float(resolution.numerator)
     nearest = np.rint(quotients)
-    units: Rows = nearest.astype(np.int64)
+    units: Places = nearest.astype(np.int64)
     between = np.zeros(len(values), bool)
     # a whole quotient is neither a tie nor between steps, unless it is large
     places = np.flatnonzero((quotients != nearest) | (np.abs(quotients) >= LARGE))

@@ -22,7 +22,7 @@ from umpc.protocols.grid.cross_terms import (
     cross_pairs,
     entry_ranges,
 )
-from umpc.ustat.hypergraph import Owners
+from umpc.ustat.cell_rows import Owners
 
 SET_UP_ROUND = 1
 """The number in a cross term's set-up messages; those of the committee's coins have 0."""

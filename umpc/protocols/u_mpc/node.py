@@ -52,8 +52,8 @@ from umpc.protocols.u_mpc.noise_binding import (
 )
 from umpc.study import messages as m
 from umpc.study.document import Study
+from umpc.ustat.cell_rows import Owners
 from umpc.ustat.clear import Columns
-from umpc.ustat.hypergraph import Owners
 
 
 class PreparingNode(NodeSide):

@@ -3,12 +3,11 @@
     study.toml      address = "hub:relay@hub.example.org:7443"
     node.toml       hub = {name = "relay", address = "hub.example.org:7443"}, no listen
 
-`umpc.transport.hub.routes.connect` returns a channel through the hub for such an address. Its calls
+`umpc.transport.stream.connect` returns a channel through the hub for such an address. Its calls
 have the methods of gRPC's calls, so the sessions above are the same as over direct links.
 
 | file | what it is |
 |---|---|
-| `address.py` | the address of a process behind a hub |
 | `sealing.py` | the keys of a session, and its sealed envelopes |
 | `numbering.py` | numbered, acknowledged records: what is sent again, and what is refused |
 | `session.py` | a session, opened by a handshake, sealed, numbered, resumed; and its one call |

@@ -29,13 +29,15 @@ from umpc.errors import (
     UmpcError,
 )
 from umpc.proto.v1 import umpc_pb2 as pb
-from umpc.transport.channels import LATE_SECONDS, connect
-from umpc.transport.hub.address import HubAddress
+from umpc.transport.addresses import HubAddress
+from umpc.transport.channels import FIRST_PAUSE, LATE_SECONDS, LONGEST_PAUSE, connect
+from umpc.transport.heartbeat import BROKEN
 from umpc.transport.hub.sealing import SESSION_BYTES
 from umpc.transport.identity import Identity
 from umpc.transport.patience import processor_share, time_limit
-from umpc.transport.services import Call, grpc, hub_stub, read
-from umpc.transport.status import CallEnd, error_of
+from umpc.transport.status import error_of
+from umpc.transport.stream_reader import CallEnd
+from umpc.transport.tls import Call, grpc, hub_stub, read
 
 log = logging.getLogger("umpc.hub")
 
@@ -51,13 +53,11 @@ SILENT_SECONDS = 20
 DIAL_SECONDS = 5
 TELL_SECONDS = 3.0
 """Seconds without a connection after which the log says that the hub is still dialled, and why."""
-FIRST_PAUSE, LONGEST_PAUSE = 0.1, 1.0
-"""Seconds between two attempts to reach the hub: the first, the longest."""
 FAREWELL_SECONDS = 5.0
 """Seconds for a word of farewell. Without it, all peers ask for the process for the grace time."""
 MOST_CONTROL = 4096
 """Frames that wait here and are repeated on demand. More come only from a peer that lies."""
-BROKEN = (grpc.aio.AioRpcError, grpc.aio.BaseError, asyncio.InvalidStateError, EOFError)
+ENDED = (*BROKEN, EOFError)
 
 
 class ConnectionUser(Protocol):
@@ -165,7 +165,7 @@ class HubConnection:
         """Leave the hub. Args: farewell_seconds: 0 for leaving without a word."""
         call = self._call
         if call is not None and self.is_up:
-            with suppress(*BROKEN, TimeoutError):
+            with suppress(*ENDED, TimeoutError):
                 async with asyncio.timeout(farewell_seconds):
                     await self._farewell(call)
         for task in self._tasks:
@@ -190,7 +190,7 @@ class HubConnection:
                 self.why = None
             except UmpcError as error:
                 self.why = error
-            except BROKEN as error:
+            except ENDED as error:
                 self.why = self._reason(error)
             if self.is_up:
                 pause = FIRST_PAUSE

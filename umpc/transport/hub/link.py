@@ -29,11 +29,12 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from umpc.errors import CertificateError, PeerLost, PeerUnavailable, UmpcError
 from umpc.proto.v1 import umpc_pb2 as pb
-from umpc.transport.hub.address import HubAddress
+from umpc.transport.addresses import HubAddress
 from umpc.transport.hub.connection import FAREWELL_SECONDS, HubConnection
 from umpc.transport.hub.sealing import SESSION_BYTES, End, Opening, Parties
 from umpc.transport.hub.session import Session
@@ -62,11 +63,6 @@ class HubLink:
     def is_up(self) -> bool:
         """The connection to the hub stands."""
         return self.connection.is_up
-
-    @property
-    def listens(self) -> bool:
-        """Others may open sessions with this process."""
-        return self._listener is not None
 
     @property
     def grace(self) -> float:
@@ -241,6 +237,7 @@ class Refusals:
             self._of.clear()
 
 
+@dataclass(frozen=True)
 class Arrivals:
     """Takes all that comes over one link.
 
@@ -251,18 +248,11 @@ class Arrivals:
         refuse: sends an envelope that is neither sealed nor repeated.
     """
 
-    def __init__(
-        self,
-        hub: str,
-        sessions: dict[Place, Session],
-        listener: Listener | None,
-        refuse: Callable[[pb.HubEnvelope], None],
-    ):
-        self._hub = hub
-        self._sessions = sessions
-        self._listener = listener
-        self._refuse = refuse
-        self._refusals = Refusals()
+    hub: str
+    sessions: dict[Place, Session]
+    listener: Listener | None
+    refuse: Callable[[pb.HubEnvelope], None]
+    refusals: Refusals = field(default_factory=Refusals)
 
     def take(self, frame: pb.HubFrame) -> None:
         """Take a frame from the hub."""
@@ -274,7 +264,7 @@ class Arrivals:
 
     def _take(self, envelope: pb.HubEnvelope) -> None:
         source = envelope.source
-        session = self._sessions.get((source.role, source.name, envelope.session))
+        session = self.sessions.get((source.role, source.name, envelope.session))
         if session is not None and envelope.kind in SEALED:
             session.take(envelope)
         elif envelope.kind == pb.HUB_OPEN:
@@ -293,7 +283,7 @@ class Arrivals:
 
         It is over, or was redirected.
         """
-        for session in list(self._sessions.values()):
+        for session in list(self.sessions.values()):
             if session.parties.session == envelope.session:
                 session.fail(redirected(session, envelope), tell=False)
                 return
@@ -301,15 +291,15 @@ class Arrivals:
             self._answer(envelope, pb.HUB_REFUSE, b"")
 
     def _open(self, envelope: pb.HubEnvelope) -> None:
-        if self._listener is None:
+        if self.listener is None:
             self._answer(envelope, pb.HUB_REFUSE, b"")
             return
-        if not self._refusals.is_heard(envelope):
+        if not self.refusals.is_heard(envelope):
             return  # to look at a signature takes longer than to send a wrong one
         try:
-            accepted = self._listener.opened(envelope)
+            accepted = self.listener.opened(envelope)
         except UmpcError as error:
-            self._refusals.tell(envelope, error.message)
+            self.refusals.tell(envelope, error.message)
             text = f"{type(error).__name__}: {error.message}"
             self._answer(envelope, pb.HUB_REFUSE, text.encode())
             return
@@ -318,12 +308,12 @@ class Arrivals:
 
     def _answer(self, to: pb.HubEnvelope, kind: pb.HubKind, body: bytes) -> None:
         answer = pb.HubEnvelope(target=to.source, session=to.session, kind=kind, body=body)
-        self._refuse(answer)
+        self.refuse(answer)
 
     def _noticed(self, notice: pb.HubNotice) -> None:
         """Take the hub's word that a peer cannot be reached now."""
         who = notice.member
-        for key, session in list(self._sessions.items()):
+        for key, session in list(self.sessions.items()):
             if key[:2] != (who.role, who.name):
                 continue
             if notice.session and notice.session != key[2]:
@@ -333,7 +323,7 @@ class Arrivals:
             self._cannot_reach(session, notice.kind)
 
     def _cannot_reach(self, session: Session, kind: int) -> None:
-        peer, hub = session.other, self._hub
+        peer, hub = session.other, self.hub
         if kind == pb.HubNotice.CONGESTED and not session.is_open:
             return  # the peer is connected, and the opening is sent again
         if not session.is_open:

@@ -4,8 +4,6 @@ A process has one connection to each hub: the one over which it listens, or one 
 as its calls do. A hub is found by the name in its certificate, so each site may reach it at an
 address of its own.
 
-*Dialling.* A channel to another process, directly or through a hub, as its address says.
-
 *Channel.* The generated stubs take a channel through a hub for one of gRPC. Each call has a session
 of its own; the first call takes the one that `connect` opened.
 
@@ -17,20 +15,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import suppress
+from dataclasses import dataclass
+from functools import partialmethod
 from typing import Any, cast
 from weakref import WeakKeyDictionary
 
 from umpc.errors import UmpcError
-from umpc.transport import channels
-from umpc.transport.channels import LATE_SECONDS
+from umpc.transport.addresses import parse_hub
 from umpc.transport.hub import numbering as n
-from umpc.transport.hub.address import is_behind_hub, parse_hub
 from umpc.transport.hub.link import HubLink
 from umpc.transport.hub.session import Session
 from umpc.transport.identity import Identity
-from umpc.transport.services import EOF, Channel
 from umpc.transport.status import LocalFailure
-from umpc.transport.tls import grpc
+from umpc.transport.tls import EOF, Channel, grpc
 
 CLOSE_SECONDS = 1.0
 """Seconds that a channel waits for its last records to be received."""
@@ -121,34 +118,6 @@ def _leave(link: HubLink) -> asyncio.Task[None]:
     return task
 
 
-# --- dialling -------------------------------------------------------------------------------------
-
-
-async def connect(
-    identity: Identity,
-    name: str,
-    role: str,
-    address: str,
-    timeout: float,
-    patience: float = LATE_SECONDS,
-) -> Channel:
-    """Return a channel to exactly this name and role. The caller closes it.
-
-    Args:
-        address: "host:port", or `hub:NAME@HOST:PORT` for a process behind a hub.
-        timeout: seconds that a peer which is not there yet has to come.
-        patience: seconds that a peer has which answers, and is late because a machine is busy.
-
-    Raises: CertificateError, PeerUnavailable, ConfigError.
-    """
-    if identity.dial is not None:
-        channel: Channel = await identity.dial(identity, name, role, address, timeout, patience)
-        return channel
-    if is_behind_hub(address):
-        return await connect_through(identity, name, role, address, timeout, patience)
-    return await channels.connect(identity, name, role, address, timeout, patience)
-
-
 # --- channel --------------------------------------------------------------------------------------
 
 
@@ -189,38 +158,29 @@ class HubChannel:
 
     # ---- the calls of a stub -----------------------------------------------------------------
 
-    def unary_unary(
-        self,
-        method: str,
-        request_serializer: Encode | None = None,
-        response_deserializer: Decode | None = None,
-        _registered_method: bool = False,
-    ) -> Callable[..., HubCall]:
-        """Return the call of a method with one request: await its reply, or read its replies."""
-        return self._method(method, request_serializer, response_deserializer, has_request=True)
-
-    unary_stream = unary_unary
-
-    def stream_stream(
-        self,
-        method: str,
-        request_serializer: Encode | None = None,
-        response_deserializer: Decode | None = None,
-        _registered_method: bool = False,
-    ) -> Callable[..., HubCall]:
-        """Return the call of a method with many requests and replies: write and read it."""
-        return self._method(method, request_serializer, response_deserializer, has_request=False)
-
     def _method(
-        self, method: str, encode: Encode | None, decode: Decode | None, *, has_request: bool
+        self,
+        has_request: bool,
+        method: str,
+        request_serializer: Encode | None = None,
+        response_deserializer: Decode | None = None,
+        _registered_method: bool = False,
     ) -> Callable[..., HubCall]:
+        """Return the call of a method with one request, or with requests that are written."""
+        encode, decode = request_serializer or same, response_deserializer or same
+
         def begin(request: Any = None, *, timeout: float | None = None) -> HubCall:
-            call = HubCall(self, method, encode or same, decode or same, timeout)
+            call = HubCall(self, method, encode, decode, timeout)
             self._calls.add(call)
-            call.begin([(encode or same)(request)] if has_request else None)
+            call.begin([encode(request)] if has_request else None)
             return call
 
         return begin
+
+    unary_unary = unary_stream = partialmethod(_method, True)
+    """One request: await its reply, or read its replies."""
+    stream_stream = partialmethod(_method, False)
+    """Many requests and replies: write and read them."""
 
     def ended(self, call: HubCall) -> None:
         """Forget a call that has left."""
@@ -239,25 +199,18 @@ def same(value: Any) -> Any:
     return value
 
 
+@dataclass(eq=False)
 class HubCall:
-    """The client's end of one call, with the methods of `services.Call`."""
+    """The client's end of one call, with the methods of `tls.Call`."""
 
-    def __init__(
-        self,
-        channel: HubChannel,
-        method: str,
-        encode: Encode,
-        decode: Decode,
-        timeout: float | None,
-    ):
-        self._channel = channel
-        self._method = method
-        self._encode = encode
-        self._decode = decode
-        self._timeout = timeout
-        self._session: Session | None = None
-        self._is_done = False
-        self._begun: asyncio.Task[Session] | None = None
+    channel: HubChannel
+    method: str
+    encode: Encode
+    decode: Decode
+    timeout: float | None
+    _session: Session | None = None
+    _is_done: bool = False
+    _begun: asyncio.Task[Session] | None = None
 
     def begin(self, requests: list[bytes] | None) -> None:
         """Begin the call. Args: requests: all there are, or None if `write` brings them."""
@@ -265,9 +218,9 @@ class HubCall:
         self._begun.add_done_callback(self._note)
 
     async def _begin(self, requests: list[bytes] | None) -> Session:
-        session = await self._channel.session()
+        session = await self.channel.session()
         self._session = session
-        session.begin_call(self._method)
+        session.begin_call(self.method)
         if requests is not None:
             with suppress(EOFError):  # the call has ended already, and `read` says how
                 for request in requests:
@@ -295,10 +248,11 @@ class HubCall:
             raise LocalFailure(error) from error
         except asyncio.CancelledError:
             if self._is_done:
-                raise _cancelled() from None
+                words = "the call was cancelled here"
+                raise _rpc_error(grpc.StatusCode.CANCELLED, words) from None
             raise
         if message is not None:
-            return self._decode(message)
+            return self.decode(message)
         return self._ended(session)
 
     def _ended(self, session: Session) -> object:
@@ -316,7 +270,7 @@ class HubCall:
         """Write one request. Raises: InvalidStateError after the call's end, AioRpcError."""
         try:
             session = await self._open()
-            await session.write(self._encode(request))
+            await session.write(self.encode(request))
         except asyncio.CancelledError:
             if self._session is not None and self._session.is_torn:
                 self.cancel()
@@ -354,13 +308,13 @@ class HubCall:
     def _leave(self) -> None:
         if self._session is not None:
             self._session.close()
-        self._channel.ended(self)
+        self.channel.ended(self)
 
     async def left(self, seconds: float) -> None:
         """Wait until the other side has received all records, or the time is up."""
         if self._session is not None:
             await self._session.settled(seconds)
-        self._channel.ended(self)
+        self.channel.ended(self)
 
     def __await__(self) -> Generator[Any, None, Any]:
         return self._single().__await__()
@@ -368,13 +322,13 @@ class HubCall:
     async def _single(self) -> Any:
         """Return the one reply of a call. Raises: AioRpcError."""
         try:
-            async with asyncio.timeout(self._timeout):
+            async with asyncio.timeout(self.timeout):
                 reply = await self.read()
                 if reply is not EOF:
                     await self.read()  # its status
         except TimeoutError:
             self.cancel()
-            words = f"the call took longer than {self._timeout:g} s" if self._timeout else ""
+            words = f"the call took longer than {self.timeout:g} s" if self.timeout else ""
             raise _rpc_error(grpc.StatusCode.DEADLINE_EXCEEDED, words) from None
         except asyncio.CancelledError:
             self.cancel()
@@ -389,7 +343,3 @@ def _rpc_error(
 ) -> grpc.aio.AioRpcError:
     metadata = grpc.aio.Metadata(*words)
     return grpc.aio.AioRpcError(code, grpc.aio.Metadata(), metadata, details, None)
-
-
-def _cancelled() -> grpc.aio.AioRpcError:
-    return _rpc_error(grpc.StatusCode.CANCELLED, "the call was cancelled here")

@@ -15,25 +15,22 @@ import logging
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
-from ssl import DER_cert_to_PEM_cert
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from umpc.errors import PeerUnavailable, RemoteProtocolError, UmpcError
 from umpc.proto.v1 import umpc_pb2 as pb
-from umpc.transport.channels import MAX_STREAMS
+from umpc.transport.addresses import HubAddress
+from umpc.transport.channels import MAX_STREAMS, Allowed, RoleGuard
 from umpc.transport.heartbeat import Calls
 from umpc.transport.hub import numbering as n
-from umpc.transport.hub.address import HubAddress
 from umpc.transport.hub.link import HubLink
-from umpc.transport.hub.routes import register, unregister
+from umpc.transport.hub.routes import register, same, unregister
 from umpc.transport.hub.sealing import SESSION_BYTES, End, Parties, answer
 from umpc.transport.hub.session import Session
 from umpc.transport.identity import Identity, credentials_of
-from umpc.transport.role_guard import Allowed, RoleGuard
-from umpc.transport.services import EOF
 from umpc.transport.status import LocalFailure
-from umpc.transport.tls import grpc
+from umpc.transport.tls import EOF, grpc
 
 if TYPE_CHECKING:
     Handlers = grpc.GenericRpcHandler[Any, Any]
@@ -54,7 +51,6 @@ class Details:
     """The part of `grpc.HandlerCallDetails` that `RoleGuard` and the handlers use."""
 
     method: str
-    invocation_metadata: tuple[()] = field(default=())
 
 
 class ServerBehindHub:
@@ -193,16 +189,10 @@ class ServerBehindHub:
                 self._find,
                 details,  # type: ignore[arg-type]  # the part of it that is used
             )
-            if found is not None and self._is_known(details):
+            # a caller may name any method, and few are kept
+            if found is not None and await self._find(details) is not None:
                 self._guarded[details.method] = found
         return found
-
-    def _is_known(self, details: Details) -> bool:
-        """Return whether a method exists: a caller may name any, and few are kept."""
-        return any(
-            each.service(details) is not None  # type: ignore[arg-type]  # as above
-            for each in self._handlers
-        )
 
     async def _find(self, details: Any) -> Any:
         for each in self._handlers:
@@ -240,13 +230,13 @@ Metadata = Sequence[tuple[str, str]]
 
 
 class HubContext:
-    """The server's end of one call, with the methods of `services.Context`."""
+    """The server's end of one call, with the methods of `tls.Context`."""
 
     def __init__(self, session: Session):
         self._session = session
         self._has_ended = self._has_left = False
-        self.decode: Callable[[bytes], Any] = _same
-        self.encode: Callable[[Any], bytes] = _same
+        self.decode: Callable[[bytes], Any] = same
+        self.encode: Callable[[Any], bytes] = same
 
     async def read(self) -> Any:
         """Return the next request, or EOF after the last one. Raises: AioRpcError."""
@@ -306,12 +296,3 @@ class HubContext:
     def certificate(self) -> bytes:
         """The caller's certificate in DER, which the handshake of its session has checked."""
         return self._session.certificate
-
-    def auth_context(self) -> Mapping[str, Iterable[bytes]]:
-        """Return the caller's certificate where gRPC has it."""
-        pem = DER_cert_to_PEM_cert(self._session.certificate)
-        return {"x509_pem_cert": [pem.encode()]}
-
-
-def _same(value: Any) -> Any:
-    return value

@@ -1,11 +1,11 @@
-"""umpc/transport/hub/address.py: the address of a process behind a hub."""
+"""umpc/transport/addresses.py: the address of a process behind a hub."""
 
 from __future__ import annotations
 
 import pytest
 
 from umpc.errors import ConfigError
-from umpc.transport.hub.address import HubAddress, is_behind_hub, parse_hub
+from umpc.transport.addresses import HubAddress, is_behind_hub, parse_hub
 
 
 def test_an_address_is_read_with_and_without_its_prefix():
