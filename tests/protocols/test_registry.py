@@ -22,8 +22,8 @@ from tests.support.shuffled import shuffled_study
 from tests.support.studies import STUDY, Entropy, changed, make_members
 from tests.support.vector import vector_study
 from umpc.errors import EncodingError, InvalidEpsilon, StudyError
-from umpc.protocols.base.one_message_coordinator import OneMessageCoordinator
-from umpc.protocols.base.one_message_node import OneMessageNode
+from umpc.protocols.base.one_message import OneMessageNode
+from umpc.protocols.base.one_message_protocol import OneMessageCoordinator
 from umpc.protocols.grid.coordinator import GridCoordinator
 from umpc.protocols.grid.node import GridNode
 from umpc.protocols.registry import (
@@ -39,7 +39,7 @@ from umpc.protocols.registry import (
 )
 from umpc.protocols.u_mpc.coordinator import UMpcCoordinator
 from umpc.protocols.u_mpc.node import UMpcNode
-from umpc.protocols.vector.node import VectorNode
+from umpc.protocols.vector.noise_binding import VectorNode
 from umpc.protocols.vector.protocol import VectorCoordinator
 from umpc.study.settings import keys_of, name_of
 from umpc.study.sizes import Sizes

@@ -21,11 +21,10 @@ from umpc.crypto.ring import Ring
 from umpc.crypto.rounds import run_in_memory
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk
-from umpc.mpc.masked.chunk_inputs import ChunkInputs
 from umpc.mpc.masked.compiler import compile_program
 from umpc.mpc.masked.edge_layout import masked_wires, wire_masks
 from umpc.mpc.masked.evaluation import evaluate_chunk
-from umpc.mpc.masked.material import DealtPart, SeededPart
+from umpc.mpc.masked.material import ChunkInputs, DealtPart, SeededPart
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.schema import Schema
 

@@ -14,11 +14,10 @@ from tests.support.mpc_studies import Columns, deal_chunk, seed_of, tree_hash_of
 from umpc.crypto.prg import derive
 from umpc.crypto.ring import RINGS, Ring
 from umpc.mpc.masked.bit_shares import LayerShares, open_message, read_open
-from umpc.mpc.masked.chunk_inputs import ChunkInputs
 from umpc.mpc.masked.compiler import compile_program
 from umpc.mpc.masked.edge_layout import masked_wires, wire_masks
 from umpc.mpc.masked.evaluation import PartyChunk
-from umpc.mpc.masked.material import SeededPart
+from umpc.mpc.masked.material import ChunkInputs, SeededPart
 from umpc.mpc.masked.plan import Plan, Program
 from umpc.mpc.masked.plan_items import RecordPlace
 from umpc.ustat.kernel import Kernel

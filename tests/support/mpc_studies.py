@@ -18,12 +18,11 @@ from umpc.crypto.prg import FixedKeyHash, derive
 from umpc.crypto.ring import Ring
 from umpc.crypto.rounds import SentMessage, run_in_memory
 from umpc.mpc.masked.bit_shares import LayerShares, read_open
-from umpc.mpc.masked.chunk_inputs import ChunkInputs
 from umpc.mpc.masked.compiler import compile_program
 from umpc.mpc.masked.dcf import row_type
 from umpc.mpc.masked.edge_layout import EdgeLayout, PlaceValues, masked_wires, modulus, wire_masks
 from umpc.mpc.masked.evaluation import evaluate_chunk
-from umpc.mpc.masked.material import DealtPart, SeededPart, Shares
+from umpc.mpc.masked.material import ChunkInputs, DealtPart, SeededPart, Shares
 from umpc.mpc.masked.plan import Pattern, Plan, Program
 from umpc.mpc.masked.plan_items import RecordPlace
 from umpc.mpc.masked.tasks import deal_chunks

@@ -18,8 +18,8 @@ from umpc.protocols.registry import USUAL, chosen_protocol
 from umpc.study.parts import FieldText
 from umpc.study.settings import keys_of
 from umpc.ustat.condition import fields_read
-from umpc.ustat.projection import PAIR
 from umpc.ustat.statistics import find_statistic
+from umpc.ustat.strata import PAIR
 
 NOWHERE = "127.0.0.1:1"
 """The address of a process that does not listen, or not yet."""

@@ -33,7 +33,7 @@ from umpc.api.python_kernel import PythonKernel
 from umpc.api.result import Result
 from umpc.errors import EmptyTable, StudyError
 from umpc.node.table.batch import ReadColumn
-from umpc.protocols.left_open import AUTO, is_open
+from umpc.protocols.registry import AUTO, is_open
 from umpc.simulation import simulate
 from umpc.study.document import Study
 

@@ -38,8 +38,7 @@ from umpc.cli.show import FORMAT, HTML, MARKDOWN, print_report
 from umpc.errors import ConfigError, StudyError
 from umpc.node.table.conversions import DECIMAL_MARKS, THOUSANDS_MARKS
 from umpc.protocols.auto import open_keys
-from umpc.protocols.left_open import AUTO, is_open
-from umpc.protocols.registry import PROTOCOLS, USUAL, chosen_protocol
+from umpc.protocols.registry import AUTO, PROTOCOLS, USUAL, chosen_protocol, is_open
 from umpc.study.settings import ADVERSARIES, HONEST
 from umpc.ustat.condition import fields_read
 from umpc.ustat.sampling import UNBALANCED

@@ -16,8 +16,7 @@ import click
 from umpc.cli.kernel_options import has_colon, listed, named, unquoted
 from umpc.cli.settings_help import Setting, settings_of, write_protocols, write_settings
 from umpc.errors import ConfigError
-from umpc.protocols.left_open import AUTO
-from umpc.protocols.registry import PROTOCOLS
+from umpc.protocols.registry import AUTO, PROTOCOLS
 
 PARTICIPANTS = ("dealer", "shufflers")
 """Settings that the demo makes itself."""

@@ -54,7 +54,7 @@ FEW_FILES = 4096
 
 def check_version() -> Iterator[Finding]:
     """Show the versions, and whether the compiled sign gate is used."""
-    from umpc.native.library import CHOSEN, status
+    from umpc.native import CHOSEN, status
 
     versions = f"umpc {__version__}, protocol {PROTOCOL}, Python {platform.python_version()}"
     yield Finding("version", versions)

@@ -7,5 +7,4 @@ the order, sends every message itself, and sends it once.
 |---|---|
 | `executor.py` | the interface; this thread, and threads of this process |
 | `cluster.py` | a Dask cluster of the site, over mutual TLS |
-| `place.py` | the place that a configuration names |
 """

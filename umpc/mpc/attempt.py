@@ -31,9 +31,8 @@ from umpc.mpc.chunks import (
     require,
     small_cells,
 )
-from umpc.mpc.masked.committee_coins import CoinToss, committee_size, noise_plan
 from umpc.mpc.masked.compiler import FEW_EDGES, compile_program
-from umpc.mpc.masked.material import dealt_bytes
+from umpc.mpc.masked.material import CoinToss, committee_size, dealt_bytes, noise_plan
 from umpc.mpc.masked.plan import Plan
 from umpc.study.attempt import Attempt
 from umpc.study.cost import Cost

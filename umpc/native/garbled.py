@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from umpc.native.library import CHOSEN, KEY_BYTES, KINDS, LIBRARY, check_array, kinds
+from umpc.native import CHOSEN, KEY_BYTES, KINDS, LIBRARY, check_array, kinds
 
 __all__ = ["CHOSEN", "CircuitArrays", "RowBlocks", "evaluate", "garble", "make_rows", "read_rows"]
 __all__ += ["stretch", "transpose_into"]

@@ -24,8 +24,8 @@ from umpc.planning.prediction import attempt_over
 from umpc.planning.reference_table import PredictedError, ReferenceTable
 from umpc.planning.seconds import Network, Seconds, seconds_of
 from umpc.planning.tuning import tune
+from umpc.protocols.base.promise import GRADES
 from umpc.protocols.base.protocol import StudyProtocol, Variant
-from umpc.protocols.base.trust import GRADES
 from umpc.protocols.registry import PROTOCOLS, checked, delta_of, protocol_of
 from umpc.study.attempt import Attempt
 from umpc.study.cost import Cost

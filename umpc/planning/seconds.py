@@ -37,7 +37,7 @@ import numpy as np
 from umpc.errors import LocalProtocolError, UmpcError
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.backends import tosses_apart
-from umpc.mpc.transfers.chained_set_up import MOST_PEERS
+from umpc.mpc.transfers.committee_links import MOST_PEERS
 from umpc.planning.machine import Machine, machine_of_bytes, measure_machine
 from umpc.planning.prediction import attempt_over
 from umpc.planning.reference_table import ReferenceTable

@@ -15,11 +15,18 @@ from umpc.crypto.ring import RINGS, unpack
 from umpc.crypto.rounds import run_in_memory
 from umpc.dp.calibration import DiscreteLaplace
 from umpc.dp.committee import CommitteeLaplace
-from umpc.mpc.masked import committee_coins
-from umpc.mpc.masked.chunk_inputs import ChunkInputs, Coins
-from umpc.mpc.masked.committee_coins import ALL_MEMBERS, FAILURE_BITS, committee_size, noise_plan
+from umpc.mpc.masked import material as committee_coins
 from umpc.mpc.masked.evaluation import PartyChunk, evaluate_edges
-from umpc.mpc.masked.material import DealtPart, SeededPart
+from umpc.mpc.masked.material import (
+    ALL_MEMBERS,
+    FAILURE_BITS,
+    ChunkInputs,
+    Coins,
+    DealtPart,
+    SeededPart,
+    committee_size,
+    noise_plan,
+)
 
 ALPHA = 1e-6
 DRAWS = 100_000

@@ -24,8 +24,8 @@ from umpc.crypto.ring import RINGS
 from umpc.crypto.rounds import Message, Protocol
 from umpc.errors import RemoteProtocolError
 from umpc.mpc.masked.bit_shares import LayerShares
-from umpc.mpc.masked.chunk_inputs import ChunkInputs
 from umpc.mpc.masked.evaluation import evaluate_chunk
+from umpc.mpc.masked.material import ChunkInputs
 from umpc.ustat.kernel import Kernel
 
 every_kernel = pytest.mark.parametrize("name", KERNELS)

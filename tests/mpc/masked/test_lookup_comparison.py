@@ -10,27 +10,25 @@ from tests.support.studies import generator
 from umpc.crypto.prg import derive
 from umpc.crypto.ring import RINGS
 from umpc.crypto.rounds import run_in_memory
-from umpc.mpc.masked import lookup_comparison, tasks
-from umpc.mpc.masked.chunk_inputs import ChunkInputs
+from umpc.mpc.masked import plan_items as lookup_comparison
+from umpc.mpc.masked import tasks
 from umpc.mpc.masked.edge_layout import modulus, top_bit
 from umpc.mpc.masked.evaluation import evaluate_chunk
-from umpc.mpc.masked.lookup_comparison import (
+from umpc.mpc.masked.material import ChunkInputs, SeededPart
+from umpc.mpc.masked.plan import Plan
+from umpc.mpc.masked.plan_items import (
     MOST_PIECES,
     ONE_PIECE,
     PIECE,
-    PlanBuilder,
-    compare,
-    pieces,
-)
-from umpc.mpc.masked.material import SeededPart
-from umpc.mpc.masked.plan import Plan
-from umpc.mpc.masked.plan_items import (
     Linear,
     Logic,
     LookupBit,
+    PlanBuilder,
     RecordPlace,
     SharedPolynomial,
     Term,
+    compare,
+    pieces,
 )
 from umpc.ustat.polynomial import constant
 

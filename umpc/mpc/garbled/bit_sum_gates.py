@@ -21,7 +21,7 @@ from umpc.mpc.garbled.bit_sums import (
     weighted,
     width_of,
 )
-from umpc.mpc.garbled.circuit_builder import FALSE, TRUE, CircuitBuilder, WireLiteral
+from umpc.mpc.garbled.circuits import FALSE, TRUE, CircuitBuilder, WireLiteral
 from umpc.mpc.garbled.pieces import Comparisons
 
 BinaryKey = tuple[Fraction, frozenset[tuple[int, Fraction]]]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import gcd, lcm
 
-from umpc.mpc.garbled.circuit_builder import FALSE, TRUE, WireLiteral
+from umpc.mpc.garbled.circuits import FALSE, TRUE, WireLiteral
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ its inputs and its output:
 These are the paper's equations (GbAnd, Ev) with its case distinctions solved. The garbler hashes 4
 times an AND, the evaluator twice.
 
-**Output** (`outputs.py`). A bit b becomes additive shares modulo 2^w by one element an edge: a
+**Output** (`circuits.py`). A bit b becomes additive shares modulo 2^w by one element an edge: a
 projection table (Ball, Malkin & Rosulek 2016, eprint 2016/969) whose row of color 0 is not sent. A
 wire's pads h_0, h_1 of an element are words of H(L⁰, j) and H(L¹, j). For f·b with a factor f that
 the garbler alone may know,
@@ -78,9 +78,15 @@ import numpy as np
 from umpc.crypto.ring import Ring
 from umpc.errors import EncodingError, LocalProtocolError
 from umpc.mpc.arrays import BitArray, RingArray, WordArray
-from umpc.mpc.garbled.circuits import Circuit
+from umpc.mpc.garbled.circuits import (
+    LABEL_BITS,
+    Circuit,
+    OutputElement,
+    Product,
+    Switch,
+    outputs_of,
+)
 from umpc.mpc.garbled.gates import Evaluator, Garbler, GateHash, schedule_of
-from umpc.mpc.garbled.outputs import LABEL_BITS, OutputElement, Product, Switch, outputs_of
 from umpc.native import garbled as compiled
 from umpc.native.garbled import CircuitArrays
 

@@ -25,8 +25,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from umpc.crypto.prg import BLOCK_BYTES
 from umpc.crypto.ring import Ring
 from umpc.mpc.arrays import RingArray, WordArray
-from umpc.mpc.garbled.circuits import Circuit
-from umpc.mpc.garbled.outputs import LABEL_BITS, Product, Switch, Unit, outputs_of
+from umpc.mpc.garbled.circuits import LABEL_BITS, Circuit, Product, Switch, Unit, outputs_of
 
 _ONE = np.uint64(1)
 

@@ -40,9 +40,7 @@ from umpc.mpc.garbled.bit_sums import (
     weighted,
     width_of,
 )
-from umpc.mpc.garbled.circuit_builder import FALSE, WireLiteral
-from umpc.mpc.garbled.circuits import Circuit, InputBit
-from umpc.mpc.garbled.outputs import LABEL_BITS, outputs_of
+from umpc.mpc.garbled.circuits import FALSE, LABEL_BITS, Circuit, InputBit, WireLiteral, outputs_of
 from umpc.ustat.expression import Expression, Interpreter, interpret
 from umpc.ustat.schema import Schema
 

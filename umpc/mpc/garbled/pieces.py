@@ -25,8 +25,7 @@ import numpy as np
 
 from umpc.mpc.arrays import IntArray
 from umpc.mpc.garbled.bit_sums import BitSum
-from umpc.mpc.garbled.circuit_builder import CircuitBuilder, WireLiteral
-from umpc.mpc.garbled.circuits import Circuit, InputBit
+from umpc.mpc.garbled.circuits import Circuit, CircuitBuilder, InputBit, WireLiteral
 
 PIECES = 3
 """The record of an input bit that both owners look up."""

@@ -22,10 +22,9 @@ from umpc.crypto.rounds import Message, silence
 from umpc.errors import KernelError
 from umpc.mpc.arrays import IndexArray
 from umpc.mpc.chunks import ChunkProgram, Pattern, require
-from umpc.mpc.garbled.circuits import Circuit, InputBit
+from umpc.mpc.garbled.circuits import LABEL_BITS, Circuit, InputBit
 from umpc.mpc.garbled.garbling import EDGES, garbled_bits
 from umpc.mpc.garbled.kernel_to_circuit import NOBODYS, PairNoise, circuit_of_all
-from umpc.mpc.garbled.outputs import LABEL_BITS
 from umpc.mpc.garbled.piece_tables import table_bits
 from umpc.mpc.garbled.pieces import PIECES, LookedUp, carried_bits, pieces_of
 from umpc.mpc.transfers.message_shapes import (

@@ -15,10 +15,9 @@ from umpc.crypto.rounds import Message, Protocol, check_reply, silence
 from umpc.errors import EncodingError, LocalProtocolError, RemoteProtocolError
 from umpc.mpc.arrays import BitArray, IndexArray, IntArray, WordArray
 from umpc.mpc.chunks import Chunk, ChunkShares
-from umpc.mpc.garbled.circuits import InputBit
+from umpc.mpc.garbled.circuits import LABEL_BITS, InputBit
 from umpc.mpc.garbled.garbling import GarbledEdges, active_labels, evaluate, garble, sum_shares
 from umpc.mpc.garbled.gates import GateHash
-from umpc.mpc.garbled.outputs import LABEL_BITS
 from umpc.mpc.garbled.piece_tables import (
     Places,
     bits_of_wires,

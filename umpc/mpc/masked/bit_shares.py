@@ -23,10 +23,9 @@ from umpc.crypto.ring import packed_size
 from umpc.crypto.rounds import Message
 from umpc.errors import EncodingError, LocalProtocolError
 from umpc.mpc.arrays import BitArray, PieceArray, WordArray
-from umpc.mpc.masked.chunk_inputs import ChunkInputs
 from umpc.mpc.masked.dcf import above_and_at, evaluate, moved, piece_of
 from umpc.mpc.masked.edge_layout import EdgeLayout, bit_of, linear_value, modulus, narrow_value
-from umpc.mpc.masked.material import DealtPart, SeededPart, Shares
+from umpc.mpc.masked.material import ChunkInputs, DealtPart, SeededPart, Shares
 from umpc.mpc.masked.plan import Plan
 from umpc.mpc.masked.plan_items import (
     CoinBit,
@@ -39,7 +38,7 @@ from umpc.mpc.masked.plan_items import (
     LookupTable,
     TopBit,
 )
-from umpc.ustat.local import evaluate_local
+from umpc.ustat.polynomial import evaluate_local
 
 
 class BitShares:

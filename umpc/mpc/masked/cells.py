@@ -31,8 +31,8 @@ from umpc.errors import EncodingError
 from umpc.mpc.arrays import IndexArray, WordArray
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk, joined_chunks, require
-from umpc.mpc.masked.chunk_inputs import ChunkInputs
 from umpc.mpc.masked.edge_layout import WireValues, joined, masked_wires, wire_masks
+from umpc.mpc.masked.material import ChunkInputs
 from umpc.mpc.masked.plan import Plan, Program
 from umpc.mpc.masked.plan_items import RecordPlace
 from umpc.mpc.transfers.coins_from_transfers import toss

@@ -2,7 +2,7 @@
 
 Each monomial is split by who owns its records. One party's records make a factor that this party
 computes alone and sends masked. A factor that mixes parties becomes an opened bit. Numbers are
-compared by tables of their masks, which are shared among all owners (`lookup_comparison.py`). In a
+compared by tables of their masks, which are shared among all owners (`plan_items.py`). In a
 study of few edges, a wide number that two parties make goes to a comparison key of these two, which
 saves a round. A number that three or more parties make must not: two of them together could read
 its mask off their keys.
@@ -24,8 +24,7 @@ from typing import Any, TypeAlias
 from umpc.crypto.ring import Ring
 from umpc.errors import KernelError, LocalProtocolError
 from umpc.mpc.chunks import Pattern
-from umpc.mpc.masked import lookup_comparison as tables
-from umpc.mpc.masked.lookup_comparison import PlanBuilder
+from umpc.mpc.masked import plan_items as tables
 from umpc.mpc.masked.plan import MATERIAL_BYTES, Plan, Program, expanded
 from umpc.mpc.masked.plan_items import (
     Compared,
@@ -35,16 +34,16 @@ from umpc.mpc.masked.plan_items import (
     Literal,
     Local,
     Logic,
+    PlanBuilder,
     RecordPlace,
     SharedPolynomial,
     Term,
     Wire,
     WordPlace,
 )
-from umpc.ustat import logic
+from umpc.ustat import normal_form as logic
 from umpc.ustat import polynomial as poly
 from umpc.ustat.kernel import Kernel
-from umpc.ustat.local import bound, relabel
 from umpc.ustat.normal_form import (
     Atom,
     BitAtom,
@@ -55,6 +54,7 @@ from umpc.ustat.normal_form import (
     Polynomial,
     build,
 )
+from umpc.ustat.polynomial import bound, relabel
 
 MAX_EXPANSIONS = 1 << 13
 """The most products of masks that the terms of a kernel expand into; every factor doubles them."""

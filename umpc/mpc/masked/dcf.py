@@ -65,7 +65,7 @@ this runs on.
 *Native.* The compiled sign gate (`umpc/native/`), where it can run.
 
 It gives the same bytes as `dcf.py`, which is used without it. UMPC_NATIVE=0 in the environment
-turns it off (`umpc/native/library.py`).
+turns it off (`umpc/native/__init__.py`).
 """
 
 from __future__ import annotations

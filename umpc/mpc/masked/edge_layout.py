@@ -33,7 +33,7 @@ from umpc.mpc.arrays import BitArray, IntArray, PieceArray, WordArray
 from umpc.mpc.masked.plan import Program
 from umpc.mpc.masked.plan_items import Linear
 from umpc.ustat.clear import Columns
-from umpc.ustat.local import evaluate_local
+from umpc.ustat.polynomial import evaluate_local
 
 Buffer = bytes | memoryview
 Item = TypeVar("Item", bound=np.generic)

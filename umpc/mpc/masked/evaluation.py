@@ -26,9 +26,8 @@ from umpc.crypto.rounds import Message, Protocol
 from umpc.errors import EncodingError, LocalProtocolError, RemoteProtocolError
 from umpc.mpc.arrays import RingArray, WordArray
 from umpc.mpc.masked.bit_shares import BitShares, LayerShares, open_messages, read_open, read_opens
-from umpc.mpc.masked.chunk_inputs import ChunkInputs
 from umpc.mpc.masked.edge_layout import EdgeLayout, linear_value, modulus
-from umpc.mpc.masked.material import DealtPart, SeededPart
+from umpc.mpc.masked.material import ChunkInputs, DealtPart, SeededPart
 from umpc.mpc.masked.plan import Plan
 from umpc.mpc.masked.plan_items import (
     CoinPlace,
@@ -39,7 +38,7 @@ from umpc.mpc.masked.plan_items import (
     SharedPolynomial,
     Term,
 )
-from umpc.ustat.local import evaluate_local
+from umpc.ustat.polynomial import evaluate_local
 
 NOTHING: Element = ((), ())
 """The product of no masks, which is public."""

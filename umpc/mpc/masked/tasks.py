@@ -27,7 +27,6 @@ from umpc.crypto.ring import packed_size
 from umpc.crypto.rounds import Finished, Message, Protocol, resume
 from umpc.errors import LocalProtocolError
 from umpc.mpc.arrays import BitArray, PieceArray, RingArray, WordArray
-from umpc.mpc.masked.chunk_inputs import ChunkInputs
 from umpc.mpc.masked.dcf import ComparisonKeys, Rows, generate, one_hot
 from umpc.mpc.masked.edge_layout import (
     EdgeLayout,
@@ -44,7 +43,7 @@ from umpc.mpc.masked.evaluation import (
     evaluate_chunk,
     evaluate_together,
 )
-from umpc.mpc.masked.material import DealtPart, SeededPart, Shares
+from umpc.mpc.masked.material import ChunkInputs, DealtPart, SeededPart, Shares
 from umpc.mpc.masked.plan import Plan
 from umpc.mpc.masked.plan_items import Linear
 

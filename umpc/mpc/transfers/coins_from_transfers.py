@@ -124,7 +124,7 @@ from umpc.crypto.prg import SEED_BYTES, Stream, derive, digest
 from umpc.crypto.rounds import Mesh, Message, Protocol, beside, check_reply, side_by_side, to_all
 from umpc.errors import FailedCheck, RemoteProtocolError
 from umpc.mpc.arrays import BitArray, IndexArray, WordArray
-from umpc.mpc.masked.committee_coins import WIDTH
+from umpc.mpc.masked.material import WIDTH
 from umpc.mpc.transfers.committee_links import CommitteeMember
 from umpc.mpc.transfers.message_shapes import FACTOR, TOSS, TossPlan, check_message
 from umpc.mpc.transfers.ot_products import (

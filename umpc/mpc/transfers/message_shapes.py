@@ -26,7 +26,7 @@ from umpc.crypto.prg import BLOCK_BYTES, SEED_BYTES
 from umpc.crypto.ring import Ring
 from umpc.crypto.rounds import Message, joined_rounds, silence
 from umpc.mpc.arrays import WordArray
-from umpc.mpc.masked.committee_coins import WIDTH, CoinToss
+from umpc.mpc.masked.material import WIDTH, CoinToss
 from umpc.study.messages import MAX_PAYLOAD
 
 OFFER, CHOICE, TREES = "ot_offer", "ot_choice", "ot_trees"
@@ -99,7 +99,7 @@ def trees_message(trees: bytes, fold: int) -> Message:
     """The last message of a set-up by points.
 
     It is filled up with zeros to the bytes of a set-up from a former channel
-    (`chained_set_up.py`), so that a study's bytes do not depend on which of the two it had.
+    (`committee_links.py`), so that a study's bytes do not depend on which of the two it had.
     """
     if fold == 1:
         return silence(TREES)

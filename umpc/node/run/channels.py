@@ -1,7 +1,7 @@
 """Chains of oblivious transfers: taken from an earlier study, and made for the next one.
 
 Two nodes that set up a channel, for garbled edges or for coins, make another one from it over the
-link that they still have, after both have released (`umpc/mpc/transfers/chained_set_up.py`). It
+link that they still have, after both have released (`umpc/mpc/transfers/committee_links.py`). It
 takes no curve points, a few milliseconds of both processors, and depends on nothing of a study. A
 failure to make one is no failure of a study: the next study sets up a channel of its own.
 `umpc/node/standing.py` keeps them between studies.
@@ -20,7 +20,7 @@ from umpc.crypto.prg import SEED_BYTES, derive, digest
 from umpc.crypto.rounds import Protocol
 from umpc.errors import RemoteProtocolError, UmpcError
 from umpc.mpc.backends import backend_of
-from umpc.mpc.transfers.chained_set_up import MOST_PEERS, chain_receiver, chain_sender
+from umpc.mpc.transfers.committee_links import MOST_PEERS, chain_receiver, chain_sender
 from umpc.mpc.transfers.correlated_ot import CorrelatedReceiver, fresh_delta
 from umpc.node.run.link import PeerLink
 from umpc.node.run.rounds import blaming, drive

@@ -18,7 +18,7 @@ where it comes from, so it names the node that sent a wrong one.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from enum import Enum
 from typing import Protocol, cast
 
@@ -28,7 +28,6 @@ from umpc.errors import (
     LocalProtocolError,
     RemoteProtocolError,
 )
-from umpc.protocols.base.aggregation import CoordinatorAggregation
 from umpc.study import messages as m
 from umpc.study.attempt import Attempt
 from umpc.study.cost import Measured
@@ -71,6 +70,25 @@ class HeapSide(Protocol):
     @property
     def heaps_received(self) -> list[int]:
         """The bytes that came from each shuffler, framing included."""
+        ...
+
+
+class CoordinatorAggregation(Protocol):
+    """The part of a coordinator's side that adds the vectors up."""
+
+    def add(self, node: int, frame: Frame) -> bool:
+        """Add the next frame of a node's vector. Raises: RemoteProtocolError naming the node.
+
+        Returns: whether it was the node's last one.
+        """
+        ...
+
+    def total(self) -> Iterator[Frame]:
+        """The total, once all vectors are added."""
+        ...
+
+    def check_signed(self, signatures: Sequence[bytes]) -> None:
+        """All nodes must have signed this total. Raises: RemoteProtocolError naming the node."""
         ...
 
 

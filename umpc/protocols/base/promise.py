@@ -2,6 +2,11 @@
 
 `StudyProtocol.promise` writes it. Commands, approvals and reports print it, and have no words of
 their own. docs/privacy.md proves each sentence.
+
+*Trust.* Trust: whom the sites of a study must trust beside themselves.
+
+Three grades, in ascending order: nobody; helpers, processes without data that collude with nobody;
+a curator, one process that sees all records.
 """
 
 from __future__ import annotations
@@ -9,12 +14,29 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from umpc.protocols.base.trust import DEALER, SHUFFLERS, Trust
 from umpc.study.report import Report
 from umpc.study.settings import HONEST
 
 if TYPE_CHECKING:
     from umpc.study.document import Study
+
+GRADES = ("nobody", "helpers", "curator")
+
+
+@dataclass(frozen=True)
+class Trust:
+    """grade: one of GRADES. who: the trusted parties in words, "-" for none."""
+
+    grade: str
+    who: str
+
+
+NOBODY = Trust("nobody", "-")
+DEALER = Trust("helpers", "the dealer")
+SHUFFLERS = Trust("helpers", "both shufflers")
+
+
+# --- promise --------------------------------------------------------------------------------------
 
 ALONE = {
     DEALER: "the dealer colludes with nobody",

@@ -32,14 +32,15 @@ from umpc.mpc.chunks import Chunk
 from umpc.planning.reference_table import PredictedError, ReferenceTable
 from umpc.protocols.base.coordinator import CoordinatorSide
 from umpc.protocols.base.promise import (
+    NOBODY,
     Promise,
     PromiseTerms,
+    Trust,
     disclosed,
     to_sites,
     to_the_protected,
 )
 from umpc.protocols.base.seed_agreement import Entropy
-from umpc.protocols.base.trust import NOBODY, Trust
 from umpc.study import messages as m
 from umpc.study.attempt import Attempt
 from umpc.study.cost import Cost

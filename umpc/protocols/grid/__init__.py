@@ -8,14 +8,10 @@
 | `binding.py` | a study's grid, ring, noise and attempt |
 | `attempt.py` | the facts of one attempt: no edges, one vector of cells |
 | `masked_form.py` | a sum from the total, and what the dealer deals for it |
-| `masks.py` | the masks from their seeds, and the frames of a vector |
 | `dealing.py` | the dealer's part |
 | `node.py` | the node's side |
-| `total.py` | the total, and who signed it |
 | `coordinator.py` | the coordinator's side |
-| `cost.py` | rounds and bytes |
 | `cross_terms.py` | without a dealer: who chooses by how many bits, and in which messages |
-| `without_dealer.py` | without a dealer: the attempt |
 | `node_without_dealer.py` | without a dealer: the node's side |
 | `operators/` | a kernel as operators on a table of cells |
 """

@@ -3,6 +3,8 @@
 The committee's coins, the links that they take, zero shares and the ring are those of any attempt
 (`umpc/mpc/attempt.py`). The chunks carry each node's shares of what `masked_form.py` says: of a
 vector for each sum over triples, and last of a number for each sum.
+
+*Total.* The total of all masked histograms: who signed it, and who told whom another one.
 """
 
 from __future__ import annotations
@@ -11,13 +13,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from umpc.crypto.prg import digest
 from umpc.crypto.ring import Ring
 from umpc.crypto.rounds import Message, silence
+from umpc.crypto.signing import is_signature
+from umpc.errors import RemoteProtocolError
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk, ChunkPlan
-from umpc.mpc.masked.committee_coins import CoinToss
-from umpc.protocols.grid.masked_form import VECTORS_FROM, factor_of
-from umpc.protocols.grid.masks import MaskLayout
+from umpc.mpc.masked.material import CoinToss
+from umpc.protocols.grid.masked_form import VECTORS_FROM, MaskLayout, factor_of
 from umpc.protocols.grid.operators import DyadicGrid, Grid
 from umpc.study.document import Study
 from umpc.study.sizes import Member
@@ -141,3 +145,43 @@ class GridAttempt(SharedAttempt):
         if self.is_of_vector(chunk):
             return DealtPlan(self.ring, nodes, range(nodes - 1, nodes), self.layout.in_frame)
         return DealtPlan(self.ring, nodes, range(nodes), chunk.count)
+
+
+# --- total ----------------------------------------------------------------------------------------
+
+STEP = "evaluate"
+HISTOGRAM = "histogram"
+TOTAL = "total"
+"""The steps of a node's frames, and of the total's."""
+
+
+def total_statement(attempt: bytes, total: bytes) -> bytes:
+    """The bytes that every node signs of a total. Args: attempt: its id. total: its SHA-256."""
+    return digest(b"umpc total 1", attempt, total)
+
+
+def check_signed(
+    statement: bytes,
+    members: Sequence[Member],
+    keys: Sequence[bytes],
+    signatures: Sequence[bytes],
+    relay: str | None,
+) -> None:
+    """Check that all nodes signed one total.
+
+    Args: relay: the process that told the total and passed the signatures on; None where each
+    signature came from its node.
+
+    Raises: RemoteProtocolError naming the relay, or without one the node.
+    """
+    for number, (member, key) in enumerate(zip(members, keys, strict=True)):
+        signature = signatures[number] if len(signatures) == len(keys) else b""
+        if not is_signature(key, statement, signature):
+            other = f"{relay} told it another one, or changed its signature"
+            raise RemoteProtocolError(
+                f"{member.name} has not signed the same total of the masked histograms: "
+                f"{other if relay else 'it signed something else'}; no share was made, and the "
+                f"study ends",
+                culprit=relay or member.name,
+                step=STEP,
+            )

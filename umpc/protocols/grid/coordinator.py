@@ -15,14 +15,19 @@ from umpc.crypto.ring import Ring
 from umpc.errors import EncodingError, LocalProtocolError, RemoteProtocolError
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import require
-from umpc.protocols.base.aggregation import CoordinatorAggregation
-from umpc.protocols.grid.attempt import GridAttempt
-from umpc.protocols.grid.binding import grid_attempt, grid_of, ring_of
+from umpc.protocols.base.coordinator import CoordinatorAggregation
+from umpc.protocols.grid.attempt import (
+    HISTOGRAM,
+    STEP,
+    TOTAL,
+    GridAttempt,
+    check_signed,
+    total_statement,
+)
+from umpc.protocols.grid.binding import cost_of, grid_attempt, grid_of, ring_of
 from umpc.protocols.grid.coarse import limits_of
-from umpc.protocols.grid.cost import cost_of
 from umpc.protocols.grid.cross_terms import check_transfers
 from umpc.protocols.grid.masked_form import factor_of
-from umpc.protocols.grid.total import HISTOGRAM, STEP, TOTAL, check_signed, total_statement
 from umpc.protocols.u_mpc.coordinator import UMpcCoordinator
 from umpc.protocols.u_mpc.noise_binding import noise_of_sums
 from umpc.protocols.u_mpc.settings import noisy_sums, sum_reports

@@ -19,8 +19,7 @@ from umpc.errors import LocalProtocolError
 from umpc.mpc.chunks import Chunk
 from umpc.protocols.base.seed_agreement import Entropy
 from umpc.protocols.grid.attempt import GridAttempt
-from umpc.protocols.grid.masked_form import masked_forms, working_kind
-from umpc.protocols.grid.masks import mask_stream, vector_stream
+from umpc.protocols.grid.masked_form import mask_stream, masked_forms, vector_stream, working_kind
 from umpc.study.messages import Frame
 
 

@@ -38,12 +38,24 @@ from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk, require
 from umpc.mpc.masked.material import dealt_bytes
 from umpc.protocols.arrays import Words
-from umpc.protocols.base.aggregation import NodeAggregation
-from umpc.protocols.grid.attempt import GridAttempt
+from umpc.protocols.base.node import NodeAggregation
+from umpc.protocols.grid.attempt import (
+    HISTOGRAM,
+    STEP,
+    TOTAL,
+    GridAttempt,
+    check_signed,
+    total_statement,
+)
 from umpc.protocols.grid.binding import grid_attempt
-from umpc.protocols.grid.masked_form import MaskedForm, masked_forms, working_kind
-from umpc.protocols.grid.masks import inner, mask_stream, vector_stream
-from umpc.protocols.grid.total import HISTOGRAM, STEP, TOTAL, check_signed, total_statement
+from umpc.protocols.grid.masked_form import (
+    MaskedForm,
+    inner,
+    mask_stream,
+    masked_forms,
+    vector_stream,
+    working_kind,
+)
 from umpc.protocols.u_mpc.node import UMpcNode
 from umpc.study.messages import Frame
 

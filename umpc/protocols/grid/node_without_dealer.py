@@ -36,10 +36,8 @@ from umpc.mpc.transfers.ot_inner_products import (
 )
 from umpc.protocols.arrays import Words
 from umpc.protocols.grid.binding import grid_attempt
-from umpc.protocols.grid.cross_terms import CrossPair
-from umpc.protocols.grid.masked_form import PairSum, masked_forms
-from umpc.protocols.grid.masks import inner
-from umpc.protocols.grid.without_dealer import SET_UP_ROUND, DealerlessAttempt
+from umpc.protocols.grid.cross_terms import SET_UP_ROUND, CrossPair, DealerlessAttempt
+from umpc.protocols.grid.masked_form import PairSum, inner, masked_forms
 from umpc.protocols.u_mpc.node import UMpcNode
 
 

@@ -17,13 +17,17 @@ from umpc.protocols.base.coordinator import CoordinatorSide
 from umpc.protocols.base.protocol import Dealing, ExactKind, Line, StudyProtocol, Trial, Variant
 from umpc.protocols.base.seed_agreement import Entropy
 from umpc.protocols.grid.attempt import GridAttempt
-from umpc.protocols.grid.binding import grid_attempt, grid_of, statistic_of_grid
+from umpc.protocols.grid.binding import (
+    cost_of,
+    grid_attempt,
+    grid_of,
+    statistic_of_grid,
+    work_seconds,
+)
 from umpc.protocols.grid.coarse import binned_table, check_coarse, described
 from umpc.protocols.grid.coordinator import GridCoordinator
-from umpc.protocols.grid.cost import cost_of, work_seconds
-from umpc.protocols.grid.cross_terms import transfers_of
+from umpc.protocols.grid.cross_terms import DealerlessAttempt, transfers_of
 from umpc.protocols.grid.settings import BACKEND, EDGES, GridSettings, check_grade, check_settings
-from umpc.protocols.grid.without_dealer import DealerlessAttempt
 from umpc.protocols.u_mpc.protocol import UMpc
 from umpc.protocols.u_mpc.theory import error_of_sums
 from umpc.study.attempt import Attempt

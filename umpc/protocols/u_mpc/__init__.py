@@ -5,7 +5,6 @@
 | `protocol.py` | `UMpc`, the protocol object |
 | `settings.py` | the settings of a study, their usual values and rules |
 | `noise_binding.py` | the noise of each sum, and the attempt in a ring that holds both |
-| `edge_budget.py` | the usual number of edges |
 | `node.py` | a node's side from then on: edges in cells, and the noisy share |
 | `coordinator.py` | the coordinator's side: it adds up the noisy shares |
 | `theory.py` | the predicted error, and how many edges an error needs |

@@ -26,7 +26,7 @@ from umpc.dp.events import (
 from umpc.dp.skellam import DistributedSkellam, SkellamShare
 from umpc.errors import RangeError
 from umpc.mpc.attempt import SharedAttempt
-from umpc.mpc.masked.committee_coins import FAILURE_BITS, CoinToss, committee_size
+from umpc.mpc.masked.material import FAILURE_BITS, CoinToss, committee_size
 from umpc.protocols.u_mpc.settings import UMpcSettings
 from umpc.study.document import Study
 from umpc.study.settings import edge_change, edge_interval

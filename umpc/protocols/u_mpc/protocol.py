@@ -26,12 +26,10 @@ from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.backends import predict
 from umpc.planning.reference_table import PredictedError, ReferenceTable
 from umpc.protocols.base.coordinator import CoordinatorSide
-from umpc.protocols.base.promise import PromiseTerms
+from umpc.protocols.base.promise import DEALER, NOBODY, PromiseTerms, Trust
 from umpc.protocols.base.protocol import Line, StudyProtocol, Variant
 from umpc.protocols.base.seed_agreement import Entropy
-from umpc.protocols.base.trust import DEALER, NOBODY, Trust
 from umpc.protocols.u_mpc.coordinator import UMpcCoordinator
-from umpc.protocols.u_mpc.edge_budget import usual_edges
 from umpc.protocols.u_mpc.noise_binding import (
     delta_of_sums,
     events_of_sums,
@@ -48,7 +46,7 @@ from umpc.protocols.u_mpc.settings import (
     usual_settings,
     without_dealer,
 )
-from umpc.protocols.u_mpc.theory import edges_for_error, edges_for_noise, error_of_sums
+from umpc.protocols.u_mpc.theory import edges_for_error, edges_for_noise, error_of_sums, usual_edges
 from umpc.study.attempt import Attempt
 from umpc.study.cost import Cost
 from umpc.study.document import Study

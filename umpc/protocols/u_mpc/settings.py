@@ -74,7 +74,7 @@ class UMpcSettings(
 ):
     """The noisy sum over E is released.
 
-    edges: empty stands for the usual number, which depends on the kernels (`edge_budget.py`).
+    edges: empty stands for the usual number, which depends on the kernels (`theory.py`).
     noise: "distributed", where every node adds its own, so much that the honest nodes' suffices; or
         "in_mpc", where a committee draws it under shares, just as much as is needed, and nobody
         knows it. With a delta also "skellam", distributed for all sums together, and "binomial",
@@ -364,6 +364,8 @@ def sampling_bound(width: float, sizes: Sizes) -> float:
     """
     draws = pairings_of(sizes.study.edges)
     edges = sizes.edges // (draws or 1)
+    if not draws and edges >= sizes.sets:
+        return 0.0  # E is all sets
     if sizes.study.two_sample:
         factor = largest_factor_two_sample(edges, *sizes.classes)
     else:

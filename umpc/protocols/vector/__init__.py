@@ -5,7 +5,5 @@
 | `protocol.py` | the protocol object |
 | `settings.py` | what a study says, and its rules |
 | `losses.py` | gradients of pairwise losses as kernels, and how far a record moves them |
-| `clipping.py` | a node scales its records into a ball before anything else |
 | `noise_binding.py` | scales of the sums, their noise, and the attempt |
-| `node.py` | the node's side |
 """

@@ -10,6 +10,8 @@ The scale S_i of sum i says how far one record moves it, so that Σ (change_i/S_
   `ALLOWED` covers the floats of clipping.
 
 For Laplace noise Σ |change_i|/S_i is at most m, or √m with a loss (Cauchy, Schwarz).
+
+*Node.* A node's side of `vector`: as that of U-MPC, over clipped records, with joint noise.
 """
 
 from __future__ import annotations
@@ -18,14 +20,18 @@ from collections.abc import Sequence
 from fractions import Fraction
 from math import ceil, isqrt
 
+from umpc.crypto.signing import Credentials
 from umpc.dp.calibration import DistributedLaplace
 from umpc.dp.distributed_gaussian import GaussianShare, joint_gaussian
 from umpc.mpc.attempt import SharedAttempt
+from umpc.protocols.base.seed_agreement import Entropy
+from umpc.protocols.u_mpc.node import UMpcNode
 from umpc.protocols.u_mpc.noise_binding import check_edges, ring_for
-from umpc.protocols.vector.clipping import ALLOWED
+from umpc.protocols.vector.losses import ALLOWED, clip_columns
 from umpc.protocols.vector.settings import VectorSettings, clip_of, coordinates_of, loss_of
 from umpc.study.document import Study
 from umpc.study.sizes import Member, Sizes
+from umpc.ustat.clear import Columns
 
 VectorNoise = GaussianShare | DistributedLaplace
 ROOT_BITS = 40
@@ -75,3 +81,26 @@ def vector_attempt(
 def _root(number: int) -> Fraction:
     """√number, rounded up."""
     return Fraction(isqrt((number << 2 * ROOT_BITS) - 1) + 1, 1 << ROOT_BITS)
+
+
+# --- node -----------------------------------------------------------------------------------------
+
+
+class VectorNode(UMpcNode):
+    """One node, one study, one attempt. Args: as in SeedAgreement."""
+
+    def __init__(
+        self, own: Credentials, study: Study, columns: Columns, records: int, entropy: Entropy
+    ):
+        clipped = clip_columns(columns, coordinates_of(study), clip_of(study))
+        super().__init__(own, study, clipped, records, entropy)
+
+    @property
+    def delta(self) -> Fraction:
+        return self.study.exact_delta
+
+    def _make_attempt(self, openings: Sequence[bytes]) -> SharedAttempt:
+        return vector_attempt(self.study, self._agreed(openings), openings)
+
+    def _own_noise(self, attempt: SharedAttempt) -> list[int]:
+        return [law.draw(self._random_bits) for law in noise_of_vector(attempt.sizes)]

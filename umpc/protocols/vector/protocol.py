@@ -25,8 +25,7 @@ from umpc.protocols.u_mpc.coordinator import UMpcCoordinator
 from umpc.protocols.u_mpc.noise_binding import ring_for
 from umpc.protocols.u_mpc.protocol import LOUD, UMpc
 from umpc.protocols.u_mpc.settings import Law, noisy_sums, sum_reports
-from umpc.protocols.vector.node import VectorNode
-from umpc.protocols.vector.noise_binding import noise_of_vector, vector_attempt
+from umpc.protocols.vector.noise_binding import VectorNode, noise_of_vector, vector_attempt
 from umpc.protocols.vector.settings import (
     VectorSettings,
     check_settings,

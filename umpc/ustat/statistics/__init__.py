@@ -7,8 +7,6 @@
 | `dependence.py` | two columns: covariance, Kendall, Somers, phi, Spearman, Bergsma–Dassios |
 | `classes.py` | classes: AUC, Mann–Whitney, volume under the surface, losses over pairs |
 | `distances.py` | distances: two samples, distance covariance, scatter within clusters |
-| `graphs.py` | a graph by its adjacency lists: the share of triangles |
-| `strata.py` | pairs that can be compared: inside a stratum, or under censoring |
 
 `umpc/ustat/estimators.py` computes ratios, entropies and totals from the released means.
 """
@@ -18,13 +16,11 @@ from __future__ import annotations
 from difflib import get_close_matches
 
 from umpc.errors import KernelError
-from umpc.ustat.statistics.classes import CLASSES
+from umpc.ustat.statistics.classes import CLASSES, STRATA
 from umpc.ustat.statistics.dependence import DEPENDENCE
-from umpc.ustat.statistics.distances import DISTANCES
-from umpc.ustat.statistics.graphs import GRAPHS
+from umpc.ustat.statistics.distances import DISTANCES, GRAPHS
 from umpc.ustat.statistics.spread import SPREAD
 from umpc.ustat.statistics.statistic import Parameter, Statistic
-from umpc.ustat.statistics.strata import STRATA
 
 __all__ = ["LIBRARY", "Parameter", "Statistic", "find_statistic"]
 

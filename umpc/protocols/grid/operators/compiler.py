@@ -35,21 +35,25 @@ from numpy.typing import NDArray
 from umpc.crypto.ring import Word
 from umpc.errors import KernelError, LocalProtocolError
 from umpc.protocols.arrays import Integers, Words
-from umpc.protocols.grid.operators.axis import ONE, Axis, axis_of, field_axis
+from umpc.protocols.grid.operators.axis import (
+    ONE,
+    Axis,
+    DoesNotFactor,
+    axis_of,
+    field_axis,
+    link_of,
+)
 from umpc.protocols.grid.operators.cuts import Cuts
-from umpc.protocols.grid.operators.form import Form, OwnPart, PairForm
-from umpc.protocols.grid.operators.intervals import DoesNotFactor, link_of
-from umpc.protocols.grid.operators.layout import Layout, lay_out
+from umpc.protocols.grid.operators.layout import MAX_CELLS, Layout, lay_out, require_cells
 from umpc.protocols.grid.operators.leg import to_words
-from umpc.protocols.grid.operators.limits import MAX_CELLS, require_cells
-from umpc.protocols.grid.operators.matrix import Matrix, TableEntry
+from umpc.protocols.grid.operators.matrix import Form, Matrix, OwnPart, PairForm, TableEntry
 from umpc.protocols.grid.operators.splitting import ProductTerm, terms_of, written_out
 from umpc.protocols.grid.operators.triples import TripleForm, TripleTerms, triple_form
 from umpc.ustat import polynomial as poly
 from umpc.ustat.clear import Columns, evaluate_exact
 from umpc.ustat.kernel import Kernel
-from umpc.ustat.local import relabel
 from umpc.ustat.normal_form import BitAtom, FieldAtom, Monomial, Polynomial
+from umpc.ustat.polynomial import relabel
 from umpc.ustat.schema import Schema
 
 

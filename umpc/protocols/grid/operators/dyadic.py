@@ -26,8 +26,8 @@ from umpc.errors import KernelError, LocalProtocolError, RangeError
 from umpc.protocols.arrays import Integers, Words
 from umpc.protocols.grid.operators.axis import Axis, field_axis
 from umpc.protocols.grid.operators.cuts import uses_more_than_order
+from umpc.protocols.grid.operators.layout import MAX_CELLS
 from umpc.protocols.grid.operators.leg import Leg, Piece, word
-from umpc.protocols.grid.operators.limits import MAX_CELLS
 from umpc.protocols.grid.operators.splitting import fields_of, terms_of, written_out
 from umpc.ustat.clear import Columns
 from umpc.ustat.kernel import Kernel

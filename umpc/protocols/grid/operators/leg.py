@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from umpc.crypto.ring import Elements, Word
 from umpc.protocols.arrays import Integers, Words
-from umpc.protocols.grid.operators.intervals import Bounds
+from umpc.protocols.grid.operators.axis import Bounds
 from umpc.ustat.blocks import in_blocks
 
 CHUNK = 1 << 19

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from umpc.ustat import polynomial as poly
-from umpc.ustat.local import relabel
 from umpc.ustat.normal_form import (
     Atom,
     BitAtom,
@@ -25,6 +24,7 @@ from umpc.ustat.normal_form import (
     build,
     conjunction_order,
 )
+from umpc.ustat.polynomial import relabel
 
 
 @dataclass(frozen=True)

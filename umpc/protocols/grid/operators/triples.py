@@ -28,14 +28,12 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from umpc.protocols.arrays import Words
-from umpc.protocols.grid.operators.form import OwnPart
-from umpc.protocols.grid.operators.intervals import DoesNotFactor
+from umpc.protocols.grid.operators.axis import DoesNotFactor
 from umpc.protocols.grid.operators.layout import Layout
 from umpc.protocols.grid.operators.leg import word
-from umpc.protocols.grid.operators.matrix import Combination, Matrix, TableEntry, grouped
+from umpc.protocols.grid.operators.matrix import Combination, Matrix, OwnPart, TableEntry, grouped
 from umpc.protocols.grid.operators.splitting import ProductTerm, terms_of, written_out
 from umpc.ustat import polynomial as poly
-from umpc.ustat.local import relabel
 from umpc.ustat.normal_form import (
     BitAtom,
     FieldAtom,
@@ -44,6 +42,7 @@ from umpc.ustat.normal_form import (
     Polynomial,
     conjunction_order,
 )
+from umpc.ustat.polynomial import relabel
 
 
 @dataclass(frozen=True)
