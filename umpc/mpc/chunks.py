@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Protocol, TypeAlias, TypeVar
 
 import numpy as np
@@ -97,10 +97,10 @@ class ChunkPlan(Protocol):
         """The number of parties."""
         ...
 
-    @property
+    @cached_property
     def everybody(self) -> tuple[int, ...]:
         """All parties, in order."""
-        ...
+        return tuple(range(self.parties))
 
     @property
     def chunk_edges(self) -> int:
@@ -114,7 +114,7 @@ class ChunkPlan(Protocol):
 
     def dealt_bits(self, party: int) -> int:
         """Bits an edge that the dealer sends to a party."""
-        ...
+        return 0
 
     @property
     def addressed(self) -> bool:
@@ -122,11 +122,15 @@ class ChunkPlan(Protocol):
 
         The rounds of a chunk are then a `Mesh` over the parties, and a `Protocol` otherwise.
         """
-        ...
+        return False
+
+    def shape(self, round: int, party: int, count: int) -> Message:
+        """A party's message of a round, from 1, with zero bytes in place of its content."""
+        raise NotImplementedError
 
     def shape_to(self, round: int, sender: int, receiver: int, count: int) -> Message:
         """One party's message to another in a round, from 1, with zero bytes as content."""
-        ...
+        return self.shape(round, sender, count)
 
 
 class ChunkProgram(Protocol):

@@ -34,7 +34,7 @@ function, AES-128 as an ideal permutation (extension, tables and garbling).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import islice
 
 import numpy as np
@@ -42,8 +42,9 @@ import numpy as np
 from umpc.crypto.prg import FixedKeyHash, derive, digest
 from umpc.crypto.rounds import Mesh, Message, Protocol
 from umpc.errors import EncodingError, LocalProtocolError
-from umpc.mpc.arrays import IndexArray, WordArray
+from umpc.mpc.arrays import IndexArray
 from umpc.mpc.attempt import SharedAttempt
+from umpc.mpc.cells import Cells
 from umpc.mpc.chunks import Chunk, ChunkShares, require
 from umpc.mpc.garbled.plan import CHUNKS_IN_FLIGHT, GarbledPlan, Link
 from umpc.mpc.garbled.sides import EvaluatingSide, GarblingSide
@@ -51,39 +52,23 @@ from umpc.mpc.transfers.coins_from_transfers import toss
 from umpc.mpc.transfers.committee_links import CommitteeMember
 from umpc.mpc.transfers.correlated_ot import CorrelatedReceiver, CorrelatedSender
 from umpc.mpc.transfers.message_shapes import link_shapes
-from umpc.ustat.clear import Columns
 from umpc.ustat.hypergraph import Owners
 
 WINDOW = 16
 """Chunks whose edges are ordered together."""
 
 
-class GarbledCells:
-    """The garbled backend's `Cells` (see `backends.py`).
+class GarbledCells(Cells):
+    """The garbled backend's `Cells` (see `umpc/mpc/cells.py`).
 
     Memory: 16 bytes for each bit of the records that share edges with a peer.
     """
 
-    def __init__(
-        self,
-        attempt: SharedAttempt,
-        node: int,
-        columns: Columns,
-        seed: bytes,
-        contributions: Mapping[Chunk, WordArray],
-        coin_seed: bytes = b"",
-    ):
-        self.attempt = attempt
-        self.node = node
-        self._seed = seed
-        self._coin_seed = coin_seed
+    def _begin(self) -> None:
         self._windows: dict[Owners, tuple[int, IndexArray]] = {}
-        self._sides = {peer: self._side(peer, columns) for peer in attempt.peers(node)}
+        self._sides = {peer: self._side(peer) for peer in self.attempt.peers(self.node)}
 
-    def __repr__(self) -> str:
-        return f"GarbledCells({self.attempt.members[self.node].name}, <redacted>)"
-
-    def _side(self, peer: int, columns: Columns) -> GarblingSide | EvaluatingSide:
+    def _side(self, peer: int) -> GarblingSide | EvaluatingSide:
         """This node's side of its link with a peer."""
         attempt = self.attempt
         link = Link.of(attempt, self.node, peer)
@@ -92,8 +77,8 @@ class GarbledCells:
         seed = derive(self._seed, "garbled link", peer)
         peer_name = attempt.members[peer].name
         if self.node == link.garbler:
-            return GarblingSide(link, self.node, peer_name, columns, seed, session)
-        return EvaluatingSide(link, self.node, peer_name, columns, seed, session)
+            return GarblingSide(link, self.node, peer_name, self.columns, seed, session)
+        return EvaluatingSide(link, self.node, peer_name, self.columns, seed, session)
 
     @staticmethod
     def set_up_shapes(attempt: SharedAttempt, sender: int, receiver: int) -> list[Message]:

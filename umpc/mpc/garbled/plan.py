@@ -21,7 +21,7 @@ from umpc.crypto.ring import Ring
 from umpc.crypto.rounds import Message, silence
 from umpc.errors import KernelError
 from umpc.mpc.arrays import IndexArray
-from umpc.mpc.chunks import ChunkProgram, Pattern, require
+from umpc.mpc.chunks import ChunkPlan, ChunkProgram, Pattern, require
 from umpc.mpc.garbled.circuits import LABEL_BITS, Circuit, InputBit
 from umpc.mpc.garbled.garbling import EDGES, garbled_bits
 from umpc.mpc.garbled.kernel_to_circuit import NOBODYS, PairNoise, circuit_of_all
@@ -59,7 +59,7 @@ are one message of at most MAX_PAYLOAD, so those of all chunks in flight fit the
 
 
 @dataclass(frozen=True)
-class GarbledPlan:
+class GarbledPlan(ChunkPlan):
     """The computation of the two owners of a cell, for each of its edges.
 
     noisy: whether every edge's value gets noise of its own, and is a result of its own.
@@ -70,7 +70,6 @@ class GarbledPlan:
     noisy: bool = False
     parties = 2
     everybody = (GARBLER, EVALUATOR)
-    addressed = False
 
     @cached_property
     def garbled_bits(self) -> int:
@@ -110,10 +109,6 @@ class GarbledPlan:
             return 0
         return 1 + bool(self.coin_wires) + bool(self.pieces)
 
-    def dealt_bits(self, party: int) -> int:
-        """Nothing is dealt."""
-        return 0
-
     def shape(self, round: int, party: int, count: int) -> Message:
         """A party's message for `count` edges, with zero bytes in place of its content."""
         if self.coin_wires and round == self.choices_round:
@@ -124,10 +119,6 @@ class GarbledPlan:
         if round < self.rounds:
             return self.tables(bytes(self.table_bits // 8 * count), count)
         return self.garbled(bytes(self.garbled_bits // 8 * count), count)
-
-    def shape_to(self, round: int, sender: int, receiver: int, count: int) -> Message:
-        """The sender's message of a round; there is one receiver."""
-        return self.shape(round, sender, count)
 
     def coin_count(self, count: int) -> int:
         """Bits of `count` edges that the evaluator chooses."""

@@ -19,7 +19,7 @@ dealer still deals.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -30,6 +30,7 @@ from umpc.crypto.rounds import Mesh, Message, Protocol
 from umpc.errors import EncodingError
 from umpc.mpc.arrays import IndexArray, WordArray
 from umpc.mpc.attempt import SharedAttempt
+from umpc.mpc.cells import Cells
 from umpc.mpc.chunks import Chunk, joined_chunks, require
 from umpc.mpc.masked.edge_layout import WireValues, joined, masked_wires, wire_masks
 from umpc.mpc.masked.material import ChunkInputs
@@ -39,42 +40,25 @@ from umpc.mpc.transfers.coins_from_transfers import toss
 from umpc.mpc.transfers.committee_links import CommitteeLinks
 from umpc.mpc.transfers.correlated_ot import CorrelatedReceiver, CorrelatedSender
 from umpc.mpc.transfers.message_shapes import link_shapes
-from umpc.ustat.clear import Columns
 
 if TYPE_CHECKING:
     from umpc.mpc.masked.tasks import OwnerBatch
 
 
-class SharedCells:
-    """The masked backend's `Cells` (see `backends.py`).
+class SharedCells(Cells):
+    """The masked backend's cells. `CommitteeTransfers` sets up and tosses, in their place.
 
     seed: the dealer's seed for this node; the node's own where nothing is dealt. coin_seed: not
-        used here, because `CommitteeTransfers` has it.
+        used here, because `CommitteeTransfers` has it. Coins that are dealt for are chunks.
     """
 
-    def __init__(
-        self,
-        attempt: SharedAttempt,
-        node: int,
-        columns: Columns,
-        seed: bytes,
-        contributions: Mapping[Chunk, WordArray],
-        coin_seed: bytes = b"",
-    ):
-        self.attempt = attempt
-        self.node = node
-        self.columns = columns
-        self._seed = seed
-        self._contributions = dict(contributions)
-        self._program = require(attempt.program, Program)
-        records = attempt.members[node].records
-        self._masks = wire_masks(self._program, derive(seed, "masks"), records)
-        own = masked_wires(self._program, columns, self._masks, records)
-        self.masked: dict[int, Sequence[WordArray]] = {node: own}
+    def _begin(self) -> None:
+        self._program = require(self.attempt.program, Program)
+        records = self.attempt.members[self.node].records
+        self._masks = wire_masks(self._program, derive(self._seed, "masks"), records)
+        own = masked_wires(self._program, self.columns, self._masks, records)
+        self.masked: dict[int, Sequence[WordArray]] = {self.node: own}
         """For each node whose records were read, this node included: per wire (records,) uint64."""
-
-    def __repr__(self) -> str:
-        return f"SharedCells({self.attempt.members[self.node].name}, <redacted>)"
 
     @staticmethod
     def set_up_shapes(attempt: SharedAttempt, sender: int, receiver: int) -> list[Message]:
@@ -92,14 +76,6 @@ class SharedCells:
             Message("masked_fields", bytes(size), count, program.wire_bits)
             for _, count, size in fields_frames(program, len(records))
         ]
-
-    def set_up(self, peer: int) -> Protocol[None] | None:
-        """Nothing: `CommitteeTransfers` has the only rounds that go before the data."""
-        return None
-
-    def toss(self) -> Mesh[list[int]] | None:
-        """Nothing: `CommitteeTransfers` tosses, and coins that are dealt for are chunks."""
-        return None
 
     def fields_for(self, peer: int) -> list[Message]:
         """The masked records that occur in an edge with the peer."""

@@ -18,6 +18,7 @@ from umpc.crypto.ring import Ring, packed_size
 from umpc.crypto.rounds import Message
 from umpc.errors import LocalProtocolError
 from umpc.mpc.arrays import IndexArray
+from umpc.mpc.chunks import ChunkPlan
 from umpc.mpc.chunks import Pattern as Pattern  # other folders import it from here
 from umpc.mpc.masked.dcf import key_bytes
 from umpc.mpc.masked.plan_items import (
@@ -53,7 +54,7 @@ SMALL_CELL = 512
 
 
 @dataclass(frozen=True)
-class Plan:
+class Plan(ChunkPlan):
     """The computation of the owners of a cell of one pattern, for each of its edges."""
 
     pattern: Pattern
@@ -64,17 +65,11 @@ class Plan:
     bits: tuple[Bit, ...]
     layers: tuple[Layer, ...]
     outputs: tuple[SharedPolynomial, ...]
-    addressed = False
 
     @property
     def parties(self) -> int:
         """The number of parties."""
         return max(self.pattern) + 1
-
-    @cached_property
-    def everybody(self) -> tuple[int, ...]:
-        """All parties, in order."""
-        return tuple(range(self.parties))
 
     def contributors(self, bit: int) -> tuple[int, ...]:
         """The parties whose shares make a bit."""
@@ -245,10 +240,6 @@ class Plan:
             for number in self.opened_places(layer, party)
         )
         return Message("open", bytes(bits + words), count, self.open_width(layer, party), round)
-
-    def shape_to(self, round: int, sender: int, receiver: int, count: int) -> Message:
-        """The sender's message of a round, the same to every receiver."""
-        return self.shape(round, sender, count)
 
     @property
     def needs_dealer(self) -> bool:

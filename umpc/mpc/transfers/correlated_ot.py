@@ -126,7 +126,43 @@ def fresh_delta(seed: bytes) -> WordArray:
     return words | lowest
 
 
-class CorrelatedReceiver:
+class ChannelEnd:
+    """What both ends of a channel keep: leaves, and how many batches and transfers are done.
+
+    leaves: for each digit of Δ. session: names the channel.
+    """
+
+    def __init__(self, leaves: ChannelLeaves, session: bytes):
+        self.session = session
+        self.fold = BLOCK_BITS // len(leaves)
+        self._leaves = leaves
+        self._ahead: Columns | None = None
+        self._batch = 0
+        self._done = 0
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._done} transfers, <redacted>)"
+
+    @cached_property
+    def _streams(self) -> LeafStreams:
+        """The leaves' streams. A channel that is only forked needs none."""
+        return self._leaves.streams()
+
+    def _columns(self, width: int) -> Columns:
+        """The next columns of this width, those that were stretched ahead first."""
+        columns = self._ahead or Columns.of(self._streams, self.fold, width)
+        self._ahead = None
+        return columns
+
+    def _finish(self, blocks: WordArray) -> Blocks:
+        """Count a batch, whose blocks are these."""
+        batch = Blocks(self._done, blocks)
+        self._batch += 1
+        self._done += len(blocks)
+        return batch
+
+
+class CorrelatedReceiver(ChannelEnd):
     """The receiver's end of a channel: it chooses r_j and gets t_j.
 
     leaves: for each digit of Δ all its leaves. session: names the channel.
@@ -134,21 +170,8 @@ class CorrelatedReceiver:
     """
 
     def __init__(self, leaves: ChannelLeaves, session: bytes, check_seed: bytes):
-        self.session = session
-        self.fold = BLOCK_BITS // len(leaves)
-        self._leaves = leaves
+        super().__init__(leaves, session)
         self._check_seed = check_seed
-        self._ahead: Columns | None = None
-        self._batch = 0
-        self._done = 0
-
-    def __repr__(self) -> str:
-        return f"CorrelatedReceiver({self._done} transfers, <redacted>)"
-
-    @cached_property
-    def _streams(self) -> LeafStreams:
-        """The leaves' streams. A channel that is only forked needs none."""
-        return self._leaves.streams()
 
     def fork(self, *labels: str | int, session: bytes = b"") -> CorrelatedReceiver:
         """Another channel of the same Δ, by labels that both parties know and use once.
@@ -167,8 +190,7 @@ class CorrelatedReceiver:
         place = 0
         for start in range(0, len(choices), PART):
             packed = packed_row(choices[start : start + PART], self._mask(start))
-            columns = self._ahead or Columns.of(self._streams, self.fold, len(packed))
-            self._ahead = None
+            columns = self._columns(len(packed))
             rows, u = columns.of_width(len(packed))
             sent = payload[place : place + u.size]
             place += len(sent)
@@ -179,9 +201,7 @@ class CorrelatedReceiver:
             payload[place : place + CHECK_BYTES] = np.frombuffer(proof, dtype=np.uint8)
             place += CHECK_BYTES
             columns.blocks_into(blocks[start : start + PART])
-        batch = Blocks(self._done, blocks)
-        self._batch += 1
-        self._done += len(choices)
+        batch = self._finish(blocks)
         return batch, extend_message(payload.tobytes(), self._batch)
 
     def stretch_ahead(self, count: int) -> None:
@@ -198,7 +218,7 @@ class CorrelatedReceiver:
         return derive(self._check_seed, "mask", self._batch + 1, start)[:BLOCK_BYTES]
 
 
-class CorrelatedSender:
+class CorrelatedSender(ChannelEnd):
     """The sender's end of a channel: it holds Δ and gets q_j.
 
     bits: (128,) uint8 of Δ. leaves: for each digit of Δ its leaves, renumbered so that the missing
@@ -213,24 +233,11 @@ class CorrelatedSender:
         session: bytes,
         peer: str,
     ):
+        super().__init__(leaves, session)
         self.delta = delta
-        self.session = session
         self.peer = peer
-        self.fold = BLOCK_BITS // len(leaves)
         self._bits = bits
-        self._leaves = leaves
         self._masks = (np.uint8(0) - bits).reshape(-1, self.fold, 1)  # Δ_i as bytes 0 or 255
-        self._ahead: Columns | None = None
-        self._batch = 0
-        self._done = 0
-
-    def __repr__(self) -> str:
-        return f"CorrelatedSender({self._done} transfers, <redacted>)"
-
-    @cached_property
-    def _streams(self) -> LeafStreams:
-        """The leaves' streams. A channel that is only forked needs none."""
-        return self._leaves.streams()
 
     def fork(self, *labels: str | int, session: bytes = b"") -> CorrelatedSender:
         """Another channel of the same Δ; arguments are those of the receiver's fork."""
@@ -259,18 +266,13 @@ class CorrelatedSender:
             place += len(sent)
             proof = message.payload[place : place + CHECK_BYTES]
             place += CHECK_BYTES
-            columns = self._ahead or Columns.of(self._streams, self.fold, width)
-            self._ahead = None
-            rows, _ = columns.of_width(width)
+            rows, _ = self._columns(width).of_width(width)
             # Column i of q is v_i ⊕ Δ_i·u ⊕ Δ_i·d (IKNP: q^i = s_i·r ⊕ t^i).
             add_masked(rows, sent.reshape(-1, 1, width) ^ added, self._masks)
             row_hash = RowHash.after(self._leaves.root, self._batch + 1, start, sent.tobytes())
             self._check(row_hash, rows.reshape(BLOCK_BITS, -1), proof, added)
             transpose_into(rows, blocks[start : start + PART])
-        batch = Blocks(self._done, blocks)
-        self._batch += 1
-        self._done += count
-        return batch
+        return self._finish(blocks)
 
     def stretch_ahead(self, count: int) -> None:
         """Do the part of the next batch, of so many transfers, that its message does not change."""

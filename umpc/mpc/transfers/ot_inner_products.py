@@ -38,8 +38,8 @@ from umpc.crypto.rounds import Message, Protocol, check_reply, silence
 from umpc.errors import LocalProtocolError
 from umpc.mpc.arrays import BitArray, WordArray
 from umpc.mpc.transfers.correlated_ot import Blocks, CorrelatedReceiver, CorrelatedSender
-from umpc.mpc.transfers.message_shapes import EXTEND, MULTIPLES, extend_shape
-from umpc.mpc.transfers.ot_products import hash_blocks
+from umpc.mpc.transfers.message_shapes import EXTEND, MULTIPLES, extend_shape, number_bytes
+from umpc.mpc.transfers.ot_products import from_bytes, hash_blocks, low, low_bytes
 
 CORRECT = 2
 """The round of corrections. The extension is that of a channel's first batch, round 1."""
@@ -63,7 +63,7 @@ def correction_shape(count: int, bits: int, width: int, sums: int) -> Message:
 
 def correction_bytes(bits: int, width: int, sums: int) -> int:
     """Bytes of corrections for one number of the chooser."""
-    return sums * sum(_bytes(width - bit) for bit in range(bits))
+    return sums * sum(number_bytes(width - bit) for bit in range(bits))
 
 
 def channel_for(channel: End, *labels: str | int) -> End:
@@ -132,8 +132,8 @@ def receive_inner_products(
     for _, pads in zip(range(sums), _pads(channel.session, blocks), strict=False):
         share = 0
         for bit in range(bits):
-            size = count * _bytes(width - bit)
-            correction = _from_bytes(payload[place : place + size], _bytes(width - bit))
+            size = count * number_bytes(width - bit)
+            correction = from_bytes(payload[place : place + size], width - bit)
             # the pad of the choice, and where the bit is 1 the correction
             part = pads[bit * count : (bit + 1) * count]
             share += int((part + (correction & masks[bit])).sum(dtype=np.uint64)) << bit
@@ -177,19 +177,6 @@ def _label(label: str | int) -> bytes:
     return str(label).encode()
 
 
-def _bytes(width: int) -> int:
-    """Bytes that hold `width` bits."""
-    return (width + 7) // 8
-
-
 def _low_bytes(values: WordArray, width: int) -> bytes:
     """The low `width` bits of each value, in whole bytes, little-endian."""
-    low = values & np.uint64((1 << width) - 1)
-    return low.astype("<u8").view(np.uint8).reshape(-1, 8)[:, : _bytes(width)].tobytes()
-
-
-def _from_bytes(payload: bytes, size: int) -> WordArray:
-    """Little-endian numbers of `size` bytes each: (n,) uint64."""
-    wide = np.zeros((len(payload) // size, 8), dtype=np.uint8)
-    wide[:, :size] = np.frombuffer(payload, dtype=np.uint8).reshape(-1, size)
-    return wide.view("<u8").reshape(-1).astype(np.uint64, copy=False)
+    return low_bytes(low(values, width), width)

@@ -101,10 +101,10 @@ def correct(pads: WordArray, numbers: WordArray, width: int, peer: str) -> Proto
 
     pads: those of sender_pads.
     """
-    correction = _low(pads[0] - pads[1] + _row(numbers, width), width)
-    reply = yield from _say(multiples(_bytes_of(correction, width), len(numbers), width))
+    correction = low(pads[0] - pads[1] + _row(numbers, width), width)
+    reply = yield from _say(multiples(low_bytes(correction, width), len(numbers), width))
     check_reply(reply, silence(MULTIPLES), peer)
-    return _low(np.uint64(0) - pads[0], width)
+    return low(np.uint64(0) - pads[0], width)
 
 
 def receive_corrected(
@@ -112,7 +112,7 @@ def receive_corrected(
 ) -> Protocol[WordArray]:
     """The second round of receive_multiples. pads: those of receiver_pads."""
     payload = yield from _hear(MULTIPLES, len(choices), multiple_bits(width), peer)
-    return _low(pads + (_numbers_of(payload, width) & _spread(choices)), width)
+    return low(pads + (from_bytes(payload, width) & _spread(choices)), width)
 
 
 def and_bits(
@@ -175,7 +175,7 @@ def _key(session: bytes) -> bytes:
 
 def pads_of(blocks: Blocks, session: bytes, width: int) -> WordArray:
     """`width` bits of every block's hash: (n,) uint64."""
-    return _low(hash_blocks(blocks, session)[:, 0], width)
+    return low(hash_blocks(blocks, session)[:, 0], width)
 
 
 def _both_pads(channel: CorrelatedSender, blocks: Blocks, width: int) -> WordArray:
@@ -222,14 +222,14 @@ def _spread(bits: BitArray) -> WordArray:
     return np.uint64(0) - bits.astype(np.uint64)
 
 
-def _low(values: WordArray, width: int) -> WordArray:
+def low(values: WordArray, width: int) -> WordArray:
     """The low bits of each value."""
     return values & np.uint64((1 << width) - 1)
 
 
 def _row(values: WordArray, width: int) -> WordArray:
     _check_width(width)
-    return _low(values.astype(np.uint64, copy=False), width)
+    return low(values.astype(np.uint64, copy=False), width)
 
 
 def _check_width(width: int) -> None:
@@ -237,13 +237,13 @@ def _check_width(width: int) -> None:
         raise LocalProtocolError(f"numbers of 1 to 64 bits, not of {width}")
 
 
-def _bytes_of(values: WordArray, width: int) -> bytes:
-    """The low bytes of each value, little-endian."""
+def low_bytes(values: WordArray, width: int) -> bytes:
+    """The low `width` bits of each value below 2^width, in whole bytes, little-endian."""
     return values.astype("<u8").view(np.uint8).reshape(-1, 8)[:, : number_bytes(width)].tobytes()
 
 
-def _numbers_of(payload: bytes, width: int) -> WordArray:
-    """The inverse of _bytes_of: (n,) uint64."""
+def from_bytes(payload: bytes, width: int) -> WordArray:
+    """The inverse of low_bytes: (n,) uint64."""
     narrow = np.frombuffer(payload, dtype=np.uint8).reshape(-1, number_bytes(width))
     wide = np.zeros((len(narrow), 8), dtype=np.uint8)
     wide[:, : number_bytes(width)] = narrow

@@ -63,6 +63,7 @@ from umpc.crypto.rounds import (
 from umpc.errors import EncodingError, LocalProtocolError
 from umpc.mpc.arrays import BitArray, IndexArray, WordArray
 from umpc.mpc.attempt import SharedAttempt
+from umpc.mpc.cells import Cells
 from umpc.mpc.chunks import AFTER, AHEAD, Chunk, require
 from umpc.mpc.transfers.coins_from_transfers import toss
 from umpc.mpc.transfers.committee_links import CommitteeLinks, CommitteeMember
@@ -77,41 +78,20 @@ from umpc.mpc.transfers.ot_products import (
     sender_pads,
 )
 from umpc.mpc.triples.plan import TriplesPlan, numbered
-from umpc.ustat.clear import Columns
 
 
-class TriplesCells:
-    """The `Cells` of edges that are evaluated by triples (see `backends.py`)."""
+class TriplesCells(Cells):
+    """The cells of edges that are evaluated by triples. Nothing is sent in round 1."""
 
-    def __init__(
-        self,
-        attempt: SharedAttempt,
-        node: int,
-        columns: Columns,
-        seed: bytes,
-        contributions: Mapping[Chunk, WordArray],
-        coin_seed: bytes = b"",
-    ):
-        self.attempt = attempt
-        self.node = node
-        self.columns = columns
-        self._seed = seed
-        self._coin_seed = coin_seed
-        names = [member.name for member in attempt.members]
-        self._links = CommitteeLinks(node, names, attempt.id, derive(seed, "links"))
-
-    def __repr__(self) -> str:
-        return f"TriplesCells({self.attempt.members[self.node].name}, <redacted>)"
+    def _begin(self) -> None:
+        names = [member.name for member in self.attempt.members]
+        seed = derive(self._seed, "links")
+        self._links = CommitteeLinks(self.node, names, self.attempt.id, seed)
 
     @staticmethod
     def set_up_shapes(attempt: SharedAttempt, sender: int, receiver: int) -> list[Message]:
         """The set-up of two nodes that evaluate gates or toss coins together."""
         return link_shapes(sender, receiver) if attempt.needs_transfers(sender, receiver) else []
-
-    @staticmethod
-    def field_shapes(attempt: SharedAttempt, sender: int, receiver: int) -> list[Message]:
-        """Nothing is sent in round 1."""
-        return []
 
     def set_up(self, peer: int) -> Protocol[None] | None:
         """The set-up of transfers with a peer; None where the two need none."""
@@ -125,20 +105,12 @@ class TriplesCells:
         seat = self._links.forked(self.attempt.committee, "toss")
         return toss(plan, seat, derive(self._coin_seed, "toss"))
 
-    def fields_for(self, peer: int) -> list[Message]:
-        """Nothing is sent in round 1."""
-        return []
-
     def receive_fields(self, peer: int, messages: Sequence[Message]) -> None:
         """Raises: EncodingError where a message came."""
         if messages:
             raise EncodingError(
                 f"edges by triples take no records, {len(messages)} message(s) came"
             )
-
-    def is_ready(self, chunk: Chunk) -> bool:
-        """Nothing of other nodes is waited for."""
-        return True
 
     def protocol(
         self, chunk: Chunk, material: bytes, tree_hash: FixedKeyHash

@@ -38,7 +38,7 @@ import numpy as np
 from umpc.crypto.ring import Ring, packed_size
 from umpc.crypto.rounds import Message, silence
 from umpc.mpc.arrays import IndexArray
-from umpc.mpc.chunks import AFTER, AHEAD, Pattern
+from umpc.mpc.chunks import AFTER, AHEAD, ChunkPlan, Pattern
 from umpc.mpc.garbled.circuits import Circuit
 from umpc.mpc.garbled.plan import circuit_of_kernels
 from umpc.mpc.transfers.message_shapes import (
@@ -66,7 +66,7 @@ CHUNKS_IN_FLIGHT = 4
 
 
 @dataclass(frozen=True)
-class TriplesPlan:
+class TriplesPlan(ChunkPlan):
     """The computation of the owners of a cell of one pattern, for each of its edges.
 
     part: AHEAD or AFTER for the rounds before or after the triples; empty for all.
@@ -90,11 +90,6 @@ class TriplesPlan:
     def parties(self) -> int:
         """The number of parties."""
         return max(self.pattern) + 1
-
-    @property
-    def everybody(self) -> tuple[int, ...]:
-        """All parties, in order."""
-        return tuple(range(self.parties))
 
     # --- gates ---------------------------------------------------------------------------------
 
@@ -201,10 +196,6 @@ class TriplesPlan:
         if self.part == AHEAD:
             return triples
         return triples + len(self.levels) + (self.parties if self.converts else 0)
-
-    def dealt_bits(self, party: int) -> int:
-        """Nothing is dealt."""
-        return 0
 
     def triples_bytes(self, party: int, count: int) -> int:
         """The bytes of a party's triples for so many edges: three bits an AND that concerns it."""

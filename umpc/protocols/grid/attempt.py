@@ -44,7 +44,7 @@ class DealtPlan:
     chunk_edges: int
     addressed = False
 
-    @property
+    @cached_property
     def everybody(self) -> tuple[int, ...]:
         return tuple(range(self.parties))
 

@@ -32,7 +32,7 @@ from itertools import combinations
 
 from umpc.crypto.rounds import Message, silence
 from umpc.errors import RangeError
-from umpc.mpc.chunks import Chunk, ChunkProgram, require
+from umpc.mpc.chunks import Chunk, ChunkPlan, ChunkProgram, require
 from umpc.mpc.masked.plan import Program
 from umpc.mpc.transfers.message_shapes import CHECK_ROOM, EXTEND, MULTIPLES, link_shapes
 from umpc.mpc.transfers.ot_inner_products import (
@@ -121,7 +121,7 @@ def cross_pairs(members: Sequence[Member]) -> Iterator[CrossPair]:
 
 
 @dataclass(frozen=True)
-class CrossPlan:
+class CrossPlan(ChunkPlan):
     """The plan of a chunk of cells of one cross term: an extension, then corrections.
 
     Args: chooser: the chooser's place in the pair. bits: of its entries. width: modulo 2^width.
@@ -135,7 +135,6 @@ class CrossPlan:
     parties = 2
     everybody = (0, 1)
     rounds = CORRECT
-    addressed = False
 
     @property
     def chunk_edges(self) -> int:
@@ -144,14 +143,6 @@ class CrossPlan:
         room = MAX_PAYLOAD - CHECK_ROOM
         chosen = room // EXTENSION_ROW_BYTES * BITS_A_BYTE_ROW // self.bits
         return min(most, chosen)
-
-    def dealt_bits(self, party: int) -> int:
-        """Nothing is dealt."""
-        return 0
-
-    def shape_to(self, round: int, sender: int, receiver: int, count: int) -> Message:
-        """The sender's message of a round; there is one receiver."""
-        return self.shape(round, sender, count)
 
     def shape(self, round: int, party: int, count: int) -> Message:
         """A party's message of a round, with zero bytes in place of its content."""

@@ -54,6 +54,10 @@ class GridProtocol(UMpc):
     adversaries = (HONEST,)
     chosen_by: Mapping[str, str] = MappingProxyType({"backend": BACKEND})
     estimates_variance = False
+    usual_of_grade = StudyProtocol.usual_of_grade
+    usual_of_degree = StudyProtocol.usual_of_degree
+    complete = StudyProtocol.complete
+    """A grid is over all sets, so nothing is left open."""
 
     def numbers_records(self, study: Study) -> bool:
         return False  # a node counts its records, and adds whole numbers: in any order the same
@@ -61,22 +65,12 @@ class GridProtocol(UMpc):
     def check_grade(self, study: Study) -> None:
         check_grade(study)
 
-    def usual_of_grade(self, entries: Mapping[str, Any], adversary: str) -> Mapping[str, Any]:
-        return entries
-
-    def usual_of_degree(self, entries: Mapping[str, Any], degree: int) -> Mapping[str, Any]:
-        return entries
-
     def has_links(self, study: Study) -> bool:
         talk = study.coins != "none" or study.preprocessing == "none"
         return len(study.nodes) > 1 and talk
 
     def read_settings(self, entries: Mapping[str, Any], nodes: int, epsilon: str) -> Settings:
         return super().read_settings({"edges": EDGES, **read_bins(entries)}, nodes, epsilon)
-
-    def complete(self, study: Study) -> Study:
-        """A grid is over all sets, so nothing is left open."""
-        return study
 
     def check(self, study: Study) -> None:
         check_settings(study)

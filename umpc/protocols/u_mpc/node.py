@@ -9,7 +9,7 @@
 `add` may be called from another thread than the rest: results are appended to a list, never added
 in place.
 
-*Preparing node.* A node's side of U-MPC until it is prepared: E, noise, seed, channels and coins.
+*Prepare.* E, noise, seed, channels and coins.
 
     attempt = side.begin(openings)         E, plans, noise and zero share
     side.receive_seed(node_seed)           masks
@@ -36,7 +36,8 @@ from umpc.crypto.signing import Credentials
 from umpc.crypto.zero_shares import zero_shares
 from umpc.errors import LocalProtocolError
 from umpc.mpc.attempt import SharedAttempt
-from umpc.mpc.backends import Cells, backend_of, tosses_apart, transfers_of
+from umpc.mpc.backends import backend_of, tosses_apart, transfers_of
+from umpc.mpc.cells import Cells
 from umpc.mpc.chunks import AHEAD, Chunk
 from umpc.mpc.garbled.cells import GarbledCells
 from umpc.mpc.masked.cells import CommitteeTransfers, SharedCells
@@ -55,9 +56,12 @@ from umpc.study.document import Study
 from umpc.ustat.clear import Columns
 from umpc.ustat.hypergraph import Owners
 
+INNER_CHUNK = 1 << 17
+"""Edges inside the node that are evaluated at once."""
 
-class PreparingNode(NodeSide):
-    """One node, one study, one attempt, in *prepare*. Args: as in SeedAgreement."""
+
+class UMpcNode(NodeSide):
+    """One node, one study, one attempt. Args: as in SeedAgreement."""
 
     _attempt: SharedAttempt | None = None
     noise: Sequence[int] = ()
@@ -71,6 +75,11 @@ class PreparingNode(NodeSide):
         self._parts: list[Sequence[int]] = []
         self._toss_begun = False
         self._tossed = False
+        self._begun: set[Chunk] = set()
+        self._chunks_added = 0
+        self._inner_begun = False
+        self._inner_done = False
+        self._is_released = False
 
     @property
     def attempt(self) -> SharedAttempt:
@@ -175,7 +184,7 @@ class PreparingNode(NodeSide):
     @property
     def _channels(self) -> GarbledCells | CommitteeTransfers | None:
         """The part of this node with channels of transfers, if former ones may serve it."""
-        if type(self).set_up is not PreparingNode.set_up:
+        if type(self).set_up is not UMpcNode.set_up:
             return None
         return self._cells if isinstance(self._cells, GarbledCells) else self._transfers
 
@@ -212,24 +221,6 @@ class PreparingNode(NodeSide):
     def _add_tossed(self, protocol: Mesh[list[int]]) -> Mesh[None]:
         self._parts.append((yield from protocol))
         self._tossed = True
-
-
-INNER_CHUNK = 1 << 17
-"""Edges inside the node that are evaluated at once."""
-
-
-class UMpcNode(PreparingNode):
-    """One node, one study, one attempt. Args: as in SeedAgreement."""
-
-    def __init__(
-        self, own: Credentials, study: Study, columns: Columns, records: int, entropy: Entropy
-    ):
-        super().__init__(own, study, columns, records, entropy)
-        self._begun: set[Chunk] = set()
-        self._chunks_added = 0
-        self._inner_begun = False
-        self._inner_done = False
-        self._is_released = False
 
     @property
     def mesh(self) -> MeshSide:

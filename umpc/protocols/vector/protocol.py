@@ -8,13 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
 from umpc.crypto.ring import Ring
 from umpc.crypto.signing import Credentials, Verify
-from umpc.dp.events import Event
 from umpc.mpc.attempt import SharedAttempt
 from umpc.protocols.base.coordinator import CoordinatorSide
 from umpc.protocols.base.node import NodeSide
@@ -37,7 +35,7 @@ from umpc.study.course import Course
 from umpc.study.document import Study
 from umpc.study.making_report import check_sums
 from umpc.study.report import SumReport
-from umpc.study.settings import HONEST, Settings, read_settings
+from umpc.study.settings import HONEST, Settings
 from umpc.study.sizes import Member, Sizes
 
 NOISE_IN_WORDS = {
@@ -54,18 +52,17 @@ class VectorProtocol(UMpc):
     adversaries = (HONEST,)
     protects_people = False
     estimates_variance = False
-
-    def read_settings(self, entries: Mapping[str, Any], nodes: int, epsilon: str) -> Settings:
-        return read_settings(self.settings, entries)
-
-    def usual_of_grade(self, entries: Mapping[str, Any], adversary: str) -> Mapping[str, Any]:
-        return entries
-
-    def usual_of_degree(self, entries: Mapping[str, Any], degree: int) -> Mapping[str, Any]:
-        return entries
-
-    def complete(self, study: Study) -> Study:
-        return study
+    read_settings = StudyProtocol.read_settings
+    usual_of_grade = StudyProtocol.usual_of_grade
+    usual_of_degree = StudyProtocol.usual_of_degree
+    complete = StudyProtocol.complete
+    with_less_noise = StudyProtocol.with_less_noise
+    describe_gain = StudyProtocol.describe_gain
+    delta = StudyProtocol.delta
+    events = StudyProtocol.events
+    """None: the whole course counts with its ε and δ, in every composition."""
+    known_events = StudyProtocol.known_events
+    carried = StudyProtocol.carried
 
     def check(self, study: Study) -> None:
         check_settings(study)
@@ -94,24 +91,8 @@ class VectorProtocol(UMpc):
     def describe_noise(self, noise: str) -> str:
         return NOISE_IN_WORDS[noise]
 
-    def with_less_noise(self, study: Study) -> Study | None:
-        return None
-
-    def describe_gain(self, noise: str, nodes: int, max_colluding: int) -> str:
-        return ""
-
     def noise(self, sizes: Sizes) -> Sequence[Law]:
         return noise_of_vector(sizes)
-
-    def delta(self, sizes: Sizes) -> Fraction:
-        return sizes.study.exact_delta
-
-    def events(self, sizes: Sizes) -> tuple[Event, ...]:
-        """None: the whole course counts with its ε and δ, in every composition."""
-        return ()
-
-    def known_events(self, study: Study) -> tuple[Event, ...]:
-        return ()
 
     def attempt(
         self, study: Study, members: Sequence[Member], openings: Sequence[bytes]
@@ -137,9 +118,6 @@ class VectorProtocol(UMpc):
     def variants(self, error: float | None) -> Iterator[Variant]:
         """A planner compares ways to one number, and this protocol releases many."""
         yield from ()
-
-    def carried(self, entries: Mapping[str, Any], *, own: bool) -> dict[str, Any]:
-        return {}
 
 
 # --- coordinator ----------------------------------------------------------------------------------
