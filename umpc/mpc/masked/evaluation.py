@@ -63,16 +63,20 @@ def evaluate_chunk(
     Cost: one round per layer of the plan, none without layers.
     """
     kind = plan.ring.dtype
+    # Sinh & Ramon 2025, protocol 3.1, step 2, for this chunk
     chunk = PartyChunk(party, plan, inputs, dealt, seeded, tree_hash)
     shares = yield from evaluate_edges(chunk)
     if inputs.coins is not None:
+        # public weights keep shares additive
         shares = [values * inputs.coins.weights.astype(kind) for values in shares]
+    # a sum of shares is a share of the sum
     return [int(values.sum(dtype=kind)) for values in shares]
 
 
 def evaluate_edges(chunk: PartyChunk) -> Protocol[list[RingArray]]:
     """One owner's additive share of each kernel in every edge: per kernel (count,) of the ring."""
     inputs = chunk.inputs
+    # one chunk is a batch of one
     rounds = _edges(chunk, [inputs.names], EdgeLayout([inputs.count]))
     theirs: list[Message] | None = None
     while True:
@@ -100,6 +104,7 @@ def evaluate_together(
     shares = yield from _edges(chunk, names, layout)
     if chunk.inputs.coins is not None:  # a chunk of noise, which is alone
         shares = [values * chunk.inputs.coins.weights.astype(kind) for values in shares]
+    # per chunk: Σ over its edges, mod 2^w
     sums = [np.add.reduceat(values, layout.firsts, dtype=kind).tolist() for values in shares]
     return [list(sums_of_chunk) for sums_of_chunk in zip(*sums, strict=True)]
 
@@ -110,14 +115,18 @@ def _edges(
     """One owner's share of each kernel in every edge of these chunks."""
     plan = chunk.plan
     for layer in range(len(plan.layers)):
+        # step 2, mask: this party's shares of the layer
         mine = chunk.shares(layer)
+        # step 2, open: one message to all owners
         theirs = yield open_messages(plan, layer, chunk.party, mine, layout)
         others = [party for party in plan.everybody if party != chunk.party]
         parts = [mine]
         for place, party in enumerate(others):
             messages = [heard[place] for heard in theirs]
             parts.append(_shares_of(plan, layer, party, messages, names, layout))
+        # all shares added: masked values, public to the owners
         chunk.open(layer, parts)
+    # step 2, no round: expand the kernels over masked values
     return [chunk.evaluate(output) for output in plan.outputs]
 
 
@@ -156,10 +165,12 @@ class PartyChunk(BitShares):
     def shares(self, layer: int) -> LayerShares:
         """This party's masked shares, which it sends."""
         bits = {
+            # own part of σ keeps each opened bit uniform
             number: self.share(number) ^ self.seeded.bit_masks[number]
             for number in self.plan.opened_bits(layer, self.party)
         }
         places = {
+            # own part of the mask keeps each opened number uniform
             number: (self._place_share(number) + self.seeded.place_masks[number])
             & modulus(self.plan.place_width(number))
             for number in self.plan.opened_places(layer, self.party)
@@ -169,28 +180,35 @@ class PartyChunk(BitShares):
     def open(self, layer: int, parts: Sequence[LayerShares]) -> None:
         """Add everybody's shares up."""
         for number in self.plan.layers[layer].bits:
+            # bit ⊕ σ, σ being the XOR of the contributors' masks
             bits = [part.bits[number] for part in parts if number in part.bits]
             self.bits[number] = reduce(np.bitwise_xor, bits)
         for number in self.plan.layers[layer].places:
+            # value + Σ masks mod 2^width
             words = [part.places[number] for part in parts if number in part.places]
             self.places[number] = reduce(np.add, words) & modulus(self.plan.place_width(number))
 
     def evaluate(self, polynomial: SharedPolynomial) -> RingArray:
         """This party's share of a polynomial in each edge: (count,) of the ring."""
         ring = self.plan.ring
+        # terms of one owner's records: added in the clear
         own = evaluate_local(polynomial.local[self.party], self.inputs.records, self.count)
         total: RingArray = ring.array(own)
         if self.party == 0:
+            # a public summand is counted once, by party 0
             total += ring.scalar(polynomial.constant)
         for public, share in self._expanded(polynomial):
+            # public · share is a share of the product
             total += public if share is None else public * share
         return total
 
     def _place_share(self, number: int) -> WordArray:
         """This party's share of an opened place, before it is masked: (count,) uint64."""
         match self.plan.places[number]:
+            # one owner knows the number: its share is the number
             case EdgePlace(_, polynomial):
                 return evaluate_local(polynomial, self.inputs.records, self.count).view(np.uint64)
+            # uniform words; their sum under masks is û
             case CoinPlace():
                 return self.inputs.coins_of_noise().contributions
             case RecordPlace():
@@ -198,6 +216,7 @@ class PartyChunk(BitShares):
                     f"place {number} belongs to a record, so it is never opened"
                 )
             case word:
+                # a product of several owners: additive shares of it
                 return self.evaluate(word.polynomial).astype(np.uint64)
 
     def _expanded(
@@ -212,8 +231,10 @@ class PartyChunk(BitShares):
         """
         values: dict[Linear, RingArray] = {}
         for form in {form for term in polynomial.terms for form in term.factors}:
+            # X̂ of each factor X = X̂ − R
             values[form] = linear_value(form, self.places).astype(self.plan.ring.dtype)
         bits = {bit: self._opened(bit) for term in polynomial.terms for bit in term.bits}
+        # equal products of masks of several terms share one coefficient
         coefficients: dict[Element, RingArray] = {}
         for term in polynomial.terms:
             for element, public in self._publics(term, bits, values).items():
@@ -222,23 +243,27 @@ class PartyChunk(BitShares):
         for element, public in coefficients.items():
             if element != NOTHING:
                 yield public, self._element_share(element)
+            # the product of no masks is public, counted once
             elif self.party == 0:
                 yield public, None
 
     def _opened(self, bit: int) -> RingArray:
         """An opened bit under its mask: (count,) of the ring."""
+        # m of b = m ⊕ s, as a ring element
         loose = np.unpackbits(self.bits[bit], count=self.count, bitorder="little")
         return loose.astype(self.plan.ring.dtype)
 
     def _element_share(self, element: Element) -> RingArray:
         """This party's share of a product of masks: (count,) of the ring."""
         row = self.plan.element_rows.get(element)
+        # dealt: spec/masked_pairs.py, `output_share`
         if row is not None:
             share: RingArray = self.material.elements[row]
             return share
         # A single linear form is not dealt: the share of its mask is the part known to this party.
         _, (form,) = element
         masks = {**self.inputs.masks, **self.seeded.place_masks}
+        # R = Σ of own masks, which each owner knows for its part
         known = np.broadcast_to(linear_value(form, masks), (self.count,))
         return known.astype(self.plan.ring.dtype)
 
@@ -251,14 +276,17 @@ class PartyChunk(BitShares):
         """
         ring = self.plan.ring
         found: dict[Element, RingArray]
+        # begin with coefficient · (product of no masks)
         found = {NOTHING: np.full(self.count, ring.encode(term.coefficient), dtype=ring.dtype)}
         for bit in term.bits:
             opened = bits[bit]
+            # b = m + (1 − 2m)·s
             sign = 1 - opened - opened
             found = {each: public * opened for each, public in found.items()} | {
                 ((*others, bit), forms): public * sign for (others, forms), public in found.items()
             }
         for form in term.factors:
+            # X = X̂ − R
             found = {each: public * values[form] for each, public in found.items()} | {
                 (others, (*forms, form.mask)): np.negative(public)
                 for (others, forms), public in found.items()

@@ -91,11 +91,15 @@ class Shares:
     @classmethod
     def expand_all(cls, plan: Plan, seeds: Sequence[bytes], layout: EdgeLayout) -> Shares:
         """The shares of several chunks, each from its own seed."""
+        # spec/masked_dealing.py, `expand`: shares of all parties but the last
         rows = len(plan.elements)
+        # uniform ring elements: additive shares of products of masks
         streams = _streams(seeds, "elements", rows * plan.ring.bits, layout)
         elements = layout.join(streams, rows, plan.ring.dtype)
+        # uniform rows: XOR shares of the one-hot rows
         (of_tables,) = _streams(seeds, "tables", _table_bits(plan), layout)
         tables = _Reader(layout.apart(of_tables, _table_bits(plan)), layout)
+        # uniform bits: XOR shares of conjunctions of masks
         bits = _expanded_bits(plan, seeds, layout)
         return cls(elements, _read_tables(plan, tables, layout), bits)
 
@@ -104,6 +108,7 @@ class Shares:
 
         The rows of bits follow each other without padding.
         """
+        # spec/masked_dealing.py, `write_tables`, after the elements
         arrays = (self.elements, *self.tables)
         return [*(layout.cut(array) for array in arrays), layout.cut_packed([*self.bits])]
 
@@ -111,6 +116,7 @@ class Shares:
     def read(cls, plan: Plan, reader: _Reader, layout: EdgeLayout) -> Shares:
         """The inverse of encode_all, of as many bytes as are due. Raises: EncodingError."""
         rows = len(plan.elements)
+        # spec/masked_dealing.py, `read`
         elements = layout.join(reader.next(rows * plan.ring.bytes), rows, plan.ring.dtype)
         tables = _read_tables(plan, reader, layout)
         bits = layout.join_packed(reader.rest(), len(plan.bit_elements))
@@ -170,16 +176,21 @@ class SeededPart:
         cls, plan: Plan, seeds: Sequence[bytes], party: int, layout: EdgeLayout
     ) -> SeededPart:
         """The part of one party in several chunks, each from its own seed."""
+        # spec/masked_dealing.py, `expand`: one stream for each purpose
         gates = plan.holds_keys(party)
         layers = range(len(plan.layers))
         bits = opened_bits(plan, party)
         places = [place for layer in layers for place in plan.opened_places(layer, party)]
+        # Boyle et al. 2021, Gen<: s_b^(0) of each key
         roots = _streams(seeds, "roots", 128 * len(gates), layout)
+        # this party's part of σ, for each bit that it opens
         sigma = _streams(seeds, "sigma", len(bits), layout)
+        # this party's part of the mask of each opened number
         words = _streams(seeds, "places", 64 * len(places), layout)
         root_rows = layout.join(roots, len(gates), "u8", (2,))
         bit_rows = layout.join_packed(sigma, len(bits), padded=False)
         place_rows = layout.join(words, len(places), "u8")
+        # the dealer corrects the last party's shares, so it has no seed for them
         is_last = party == plan.parties - 1
         return cls(
             roots=dict(zip(gates, root_rows, strict=True)),
@@ -208,6 +219,7 @@ def _streams(seeds: Sequence[bytes], purpose: str, each: int, layout: EdgeLayout
 
 def _first_bytes(seeds: Sequence[bytes], purpose: str, sizes: Sequence[int]) -> Buffer:
     """The first bytes of every chunk's stream for a purpose, one chunk behind the other."""
+    # a purpose of its own keeps streams independent (spec/prg.py, `derive`)
     keys = derive_each(seeds, purpose)
     parts: list[Buffer] = []
     for key, size in zip(keys, sizes, strict=True):
@@ -234,6 +246,7 @@ class DealtPart:
     def encode_all(self, layout: EdgeLayout) -> list[bytes]:
         """The bytes on the wire of each of several chunks."""
         parts: list[Sequence[Buffer]] = []
+        # CW^(1) … CW^(n), then CW^(n+1), of each key
         for keys in self.keys.values():
             parts.append(layout.cut(keys.corrections))
             parts.append(layout.cut(keys.leaves[None]))
@@ -262,6 +275,7 @@ class DealtPart:
         """The inverse of encode_all. Raises: EncodingError on a wrong length of any chunk."""
         for count, chunk in zip(layout.counts, data, strict=True):
             expected = dealt_bytes(plan, party, count)
+            # the length is public; another one is refused before it is read
             if len(chunk) != expected:
                 raise EncodingError(
                     f"material of {count} edges takes {expected} bytes, and {len(chunk)} came"
@@ -277,6 +291,7 @@ class DealtPart:
                 layout.join(corrections, levels(width), "u8", (2,)),
                 layout.join(leaves, 1, "u4", (3,))[0],
             )
+        # all but the last have keys only
         if party < plan.parties - 1:
             return cls(keys, None)
         return cls(keys, Shares.read(plan, reader, layout))
@@ -376,13 +391,16 @@ def noise_plan(members: int, ring: Ring) -> Plan:
     """The plan of a committee; its "edges" are coins."""
     builder = PlanBuilder()
     # Layer 1 opens û.
+    # û = Σ of the members' words and masks
     number = Linear(((builder.add_place(CoinPlace(WIDTH), 1), 1),))
     pieces = [LookupTable(number, WIDTH, low, PIECE) for low in range(0, WIDTH, PIECE)][::-1]
     tables = [builder.add_table(piece) for piece in pieces]
     # Layer 2 opens the pieces' bits; the lowest piece's equality decides nothing.
     less = [builder.add_bit(CoinBit(table, "less"), 2) for table in tables]
     equal = [builder.add_bit(CoinBit(table, "equal"), 2) for table in tables[:-1]]
+    # coin = borrow of û ⊕ r − c, from the pieces' bits
     coin = builder.add_logic(combine(builder, less, equal))
+    # no member knows a summand in the clear
     nothing = tuple(constant(0) for _ in range(members))
     return Plan(
         pattern=tuple(range(members)),
@@ -415,7 +433,9 @@ class CoinToss:
 
     def coins(self, contributions: WordArray, start: int, stop: int) -> Coins:
         """A range of the coins, with a member's contributions (stop − start,) uint64."""
+        # Dwork et al. 2006, section 4: coin j falls with odds c_j / 2^64
         thresholds = np.array(self.thresholds[start:stop], dtype=np.uint64)
+        # negative weights wrap around mod 2^64
         weights = [weight & (2**64 - 1) for weight in self.weights[start:stop]]
         return Coins(contributions, thresholds, np.array(weights, dtype=np.uint64))
 
@@ -428,9 +448,11 @@ def committee_size(nodes: int, colluding: int) -> int:
     all z members collude with probability C(colluding, z) / C(nodes, z). Up to ALL_MEMBERS nodes,
     all nodes are members, and nothing can fail.
     """
+    # all nodes: some member is honest for certain
     if nodes <= ALL_MEMBERS:
         return nodes
 
+    # Sinh & Ramon 2025, M_HF: C(t, z)/C(N, z) ≤ 2^-40
     def fits(size: int) -> bool:
         return comb(colluding, size) << FAILURE_BITS <= comb(nodes, size)
 

@@ -74,8 +74,10 @@ class Plan(ChunkPlan):
     def contributors(self, bit: int) -> tuple[int, ...]:
         """The parties whose shares make a bit."""
         match self.bits[bit]:
+            # one owner's bit: it alone opens it
             case Local(party):
                 return (party,)
+            # keys have two holders
             case Compared(number):
                 return self.comparisons[number].holders
             case _:
@@ -83,6 +85,7 @@ class Plan(ChunkPlan):
 
     def opened_bits(self, layer: int, party: int) -> tuple[int, ...]:
         """The bits of a layer of which a party sends a share."""
+        # public: who sends what in which round
         bits = self.layers[layer].bits
         return tuple(bit for bit in bits if party in self.contributors(bit))
 
@@ -124,6 +127,7 @@ class Plan(ChunkPlan):
             for term in polynomial.terms
             for element in expansions(term)
         }
+        # canonical order: dealer and owners must agree
         return tuple(sorted((bits, forms) for bits, forms in found if bits or len(forms) > 1))
 
     @cached_property
@@ -194,10 +198,12 @@ class Plan(ChunkPlan):
     @cached_property
     def _dealt_bits(self) -> tuple[int, ...]:
         """`dealt_bits` of each party. Every chunk of a study asks for it: N nodes have N² cells."""
+        # keys of a comparison, the same bytes for both holders
         keys = [
             sum(8 * key_bytes(self.comparisons[number].width) for number in self.holds_keys(party))
             for party in self.everybody
         ]
+        # only the last party's shares are sent
         keys[-1] += 8 * self.ring.bytes * len(self.elements) + self.shared_bits
         return tuple(keys)
 
@@ -211,6 +217,7 @@ class Plan(ChunkPlan):
         """Edges of a chunk: as many as fit a frame, a multiple of 8 so that bits fill bytes."""
         most_dealt = max(self.dealt_bits(party) for party in self.everybody)
         most = max(most_dealt, self.open_bits)
+        # neither material nor opening may exceed a frame
         fitting = 8 * MATERIAL_BYTES // most if most else MAX_CHUNK
         return max(8, min(fitting, MAX_CHUNK) // 8 * 8)
 
@@ -234,6 +241,7 @@ class Plan(ChunkPlan):
     def shape(self, round: int, party: int, count: int) -> Message:
         """A party's message of a round, from 1, with zero bytes in place of its content."""
         layer = round - 1
+        # predicted bytes: tests hold them equal to the traffic
         bits = packed_size(len(self.opened_bits(layer, party)) * count, 1)
         words = sum(
             packed_size(count, self.place_width(number))
@@ -269,6 +277,7 @@ class Program:
     @property
     def rounds(self) -> int:
         """The rounds before the reveal: masked fields, and the layers of the deepest plan."""
+        # a round for each layer; round 1 for the records
         deepest = max((len(plan.layers) for plan in self.plans.values()), default=0)
         return deepest + (1 if self.plans and self.wires else 0)
 
@@ -299,6 +308,7 @@ def expanded(
     """
     words = (place.polynomial for place in places if isinstance(place, WordPlace))
     ring = sum(
+        # each factor doubles the products of masks
         1 << len(term.bits) + len(term.factors)
         for polynomial in (*outputs, *words)
         for term in polynomial.terms
@@ -329,6 +339,7 @@ def subset_rows(
 
 
 def _rows_of_subsets(conjunction: Conjunction, rows: Mapping[BitElement, int]) -> IndexArray:
+    # doubling: subset s + 2^i adds literal i
     parts: list[BitElement] = [()]
     for literal in conjunction:
         parts += [(*part, literal.bits) for part in parts]

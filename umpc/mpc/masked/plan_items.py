@@ -258,6 +258,7 @@ class Layer:
 
 def expansions(term: Term) -> Iterator[Element]:
     """Every subset of a term's bits with every subset of its factors' masks, but the empty pair."""
+    # every product of masks that the expansion of a term needs
     for bits in subsets(term.bits):
         for factors in subsets(term.factors):
             if bits or factors:
@@ -308,21 +309,29 @@ def compare(builder: Builder, difference: Linear, width: int, kind: str, layer: 
 
     The difference is known masked before `layer`.
     """
+    # msb(r) enters the sign only: [d = 0] needs none
     top = TopBit(difference, width) if kind == "less" else None
+    # Rathee et al. 2021: pieces of the mask, the highest first
     tables = [LookupTable(difference, width, low, size) for low, size in pieces(width - 1)]
     if len(tables) == 1:
+        # one piece: opened at once, no round to combine
         return builder.lookup_bit(tables[0], kind, layer, top)
     # The equality of the lowest piece decides nothing about the borrow.
     needed = tables if kind == "equal" else tables[:-1]
+    # [d̂_i = r_i] of the pieces that decide
     equal = [builder.lookup_bit(table, "equal", layer) for table in needed]
     if kind == "equal":
+        # [d = 0] = Π eq_i
         return builder.add_logic([tuple(equal)])
+    # [d̂_i < r_i] of every piece
     less = [builder.lookup_bit(table, "less", layer) for table in tables]
+    # borrow = lt_1 ⊕ eq_1·lt_2 ⊕ …
     return builder.add_logic(_borrow(less, equal), top)
 
 
 def pieces(bits: int) -> list[tuple[int, int]]:
     """(low, size) of every piece of the low bits, the highest first; sizes differ by 1 at most."""
+    # spec/masked_plan.py, `pieces`
     count = 1 if bits <= ONE_PIECE else min(MOST_PIECES, -(-bits // PIECE))
     ends = [bits * number // count for number in range(count + 1)]
     return [(low, high - low) for low, high in pairwise(ends)][::-1]
@@ -335,6 +344,7 @@ def combine(builder: LogicBuilder, less: Sequence[int], equal: Sequence[int]) ->
     """
     while len(less) > FAN:
         groups = [slice(start, start + FAN) for start in range(0, len(less), FAN)]
+        # a group of FAN pieces is one piece of the next level
         borrows = [_combined(builder, _borrow(less[group], equal[group])) for group in groups]
         equal = [_combined(builder, [tuple(equal[group])]) for group in groups[:-1]]
         less = borrows
@@ -343,6 +353,7 @@ def combine(builder: LogicBuilder, less: Sequence[int], equal: Sequence[int]) ->
 
 def _borrow(less: Sequence[int], equal: Sequence[int]) -> Conjunctions:
     """Conjunctions whose exclusive or is the borrow of consecutive pieces."""
+    # eq_1 · … · eq_(i−1) · lt_i: at most one is 1
     return [(*equal[:number], bit) for number, bit in enumerate(less)]
 
 
@@ -399,6 +410,7 @@ class PlanBuilder:
 
     def add_function(self, function: Logic) -> int:
         """The number of a function's bit, opened one layer after the last bit that it reads."""
+        # spec/masked_plan.py, `layers`: bits that it reads are open before
         needed = (
             self.bit_layers[bit]
             for conjunction in function.conjunctions
