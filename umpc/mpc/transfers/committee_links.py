@@ -149,7 +149,9 @@ class CommitteeLinks:
         session = self._session(peer)
         try:
             if self._number < peer:
+                # Δ of this channel alone
                 delta = fresh_delta(derive(seed, "delta"))
+                # the earlier member has Δ, as garblers do
                 opening = open_sender(derive(seed, "set-up"), delta, session, name)
                 self._senders[peer] = yield from opening
             else:
@@ -166,10 +168,12 @@ class CommitteeLinks:
         name = self._names[peer]
         if peer in self._senders or peer in self._receivers:
             raise LocalProtocolError(f"the channel to {name} was set up before")
+        # roles are fixed by the order of members
         if isinstance(channel, CorrelatedSender) != (self._number < peer):
             raise LocalProtocolError(f"the channel to {name} has its ends the other way round")
         session = self._session(peer)
         if isinstance(channel, CorrelatedSender):
+            # one Δ, other streams, another hash key
             self._senders[peer] = channel.fork("attempt", session.hex(), session=session)
         else:
             self._receivers[peer] = channel.fork("attempt", session.hex(), session=session)
@@ -181,6 +185,7 @@ class CommitteeLinks:
     def seat(self) -> CommitteeMember:
         """This member's place at the toss. Raises: LocalProtocolError before all set-ups."""
         ready = self._senders.keys() | self._receivers.keys()
+        # every pair needs a channel before the toss
         for number, name in enumerate(self._names):
             if number != self._number and number not in ready:
                 raise LocalProtocolError(f"nothing is set up with {name}")
@@ -199,6 +204,7 @@ class CommitteeLinks:
         for number, place in enumerate(places):
             if place in self._senders:
                 sender = self._senders[place]
+                # a session of its own: no hash is asked for twice
                 session = _forked_session(sender.session, labels)
                 senders[number] = sender.fork(*labels, session=session)
             elif place in self._receivers:
@@ -210,6 +216,7 @@ class CommitteeLinks:
 
     def _session(self, peer: int) -> bytes:
         """The name of a channel, the same at both ends."""
+        # one name, whoever computes it
         ends = sorted((self._number, peer))
         names = (self._names[end].encode() for end in ends)
         return digest(b"umpc committee link 1", self._attempt, *names)
@@ -253,16 +260,22 @@ def chain_sender(
     offer, choice, due = (shape for _, shape in chained_shapes())
     (reply,) = yield silence(OFFER)
     check_reply(reply, offer, last.peer)
+    # Beaver 1996: 128 transfers of the last channel are new base transfers
     made = last.fork("next").extend(extend_message(reply.payload, 1), BLOCK_BITS)
     name = digest(EXCHANGED, session)
+    # H(q) and H(q ⊕ Δ): both keys of each transfer
     pairs = list(zip(*_both_keys(made, last.delta, name), strict=True))
+    # fold 1: here the sender has all keys
     base, _ = receiver_channel(pairs, name, derive(seed, "base check"), BASE_FOLD)
+    # choose by the complement of the new Δ
     blocks, extension = base.extend(1 - bits_of(delta))
     (reply,) = yield _message(CHOICE, extension.payload)
     check_reply(reply, silence(choice.step), last.peer)
+    # one of two keys for each bit of Δ
     keys = _keys(hash_blocks(blocks, digest(BASE, session)))
     (reply,) = yield silence(TREES)
     check_reply(reply, due, last.peer)
+    # from here on as after base transfers by points
     return sender_channel(delta, keys, reply.payload, session, last.peer)
 
 
@@ -271,6 +284,7 @@ def chain_receiver(
 ) -> Protocol[CorrelatedReceiver]:
     """The receiver's side of the set-up; arguments and failures are those of the sender's."""
     _, choice, _ = (shape for _, shape in chained_shapes())
+    # the offset of the exchanged extension, drawn anew
     choices = Stream(derive(seed, "choices")).bits(BLOCK_BITS)
     made, extension = last.fork("next").extend(choices)
     (reply,) = yield _message(OFFER, extension.payload)
@@ -281,9 +295,12 @@ def chain_receiver(
     keys = _keys(hash_blocks(made, name))
     # Its choices are the complement of the offset, as in every set-up.
     offset = ~np.packbits(choices, bitorder="little").view("<u8").astype(np.uint64)
+    # fold 1 has no trees to check
     base = sender_channel(offset, keys, b"", name, peer, BASE_FOLD)
+    # q of the exchanged roles; q ⊕ Δ' is the other key
     received = base.extend(extend_message(reply.payload, 1), BLOCK_BITS)
     pairs = list(zip(*_both_keys(received, offset, digest(BASE, session)), strict=True))
+    # new trees from both keys of each base transfer
     channel, trees = receiver_channel(pairs, session, derive(seed, "channel check"))
     (reply,) = yield _message(TREES, trees)
     check_reply(reply, silence(TREES), peer)
@@ -292,6 +309,7 @@ def chain_receiver(
 
 def _both_keys(blocks: Blocks, offset: WordArray, session: bytes) -> list[list[bytes]]:
     """Both keys of each transfer, for the party that knows the offset."""
+    # blocks of the other choice
     turned = Blocks(blocks.start, blocks.blocks ^ offset)
     return [_keys(hash_blocks(each, session)) for each in (blocks, turned)]
 

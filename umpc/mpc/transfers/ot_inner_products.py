@@ -89,7 +89,9 @@ def send_inner_products(
     count = len(vectors[0])
     _check(bits, width)
     (reply,) = yield silence(EXTEND, 1)
+    # spec/grid.py, `inner_products`
     blocks = channel.extend(reply, count * bits)
+    # pads of both choices: only the sender knows both
     other = Blocks(blocks.start, blocks.blocks ^ channel.delta)
     shares = []
     payload = []
@@ -102,6 +104,7 @@ def send_inner_products(
             payload.append(_low_bytes(chosen_0[part] - chosen_1[part] + vector, width - bit))
             share -= int(chosen_0[part].sum(dtype=np.uint64)) << bit
         shares.append(share % (1 << width))
+    # all vectors in one message
     message = _corrections(b"".join(payload), count, bits, width, len(vectors))
     (reply,) = yield message
     check_reply(reply, silence(MULTIPLES, CORRECT), channel.peer)
@@ -119,12 +122,14 @@ def receive_inner_products(
     """
     count = len(numbers)
     _check(bits, width)
+    # Gilboa 1999, 4.1: x = Σ 2^j·x_j, a transfer for each x_j
     choices = _bits_of(numbers, bits)
     blocks, message = channel.extend(choices.reshape(-1))
     (reply,) = yield message
     check_reply(reply, silence(EXTEND, 1), peer)
     (reply,) = yield silence(MULTIPLES, CORRECT)
     check_reply(reply, correction_shape(count, bits, width, sums), peer)
+    # corrections count where the bit is 1
     masks = np.uint64(0) - choices.astype(np.uint64)
     payload = reply.payload
     shares = []
@@ -149,6 +154,7 @@ def _pads(session: bytes, blocks: Blocks) -> Iterator[WordArray]:
     """
     number = 0
     while True:
+        # a hash under another key for every two vectors
         hashed = hash_blocks(blocks, digest(b"umpc inner pads 1", session, _label(number)))
         for word in range(WORDS):
             yield np.ascontiguousarray(hashed[:, word])
@@ -162,6 +168,7 @@ def _corrections(payload: bytes, count: int, bits: int, width: int, sums: int) -
 
 def _bits_of(numbers: WordArray, bits: int) -> BitArray:
     """(bits, n) uint8, the lowest bit first. Raises: LocalProtocolError for a larger number."""
+    # a longer number would wrap silently
     if bits < 64 and len(numbers) and int(numbers.max()) >> bits:
         raise LocalProtocolError(f"a number of an inner product has more than {bits} bits")
     places = np.arange(bits, dtype=np.uint64)[:, None]

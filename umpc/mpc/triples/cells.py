@@ -102,6 +102,7 @@ class TriplesCells(Cells):
         plan = self.attempt.toss_plan
         if plan is None or not self.attempt.tosses(self.node):
             return None
+        # forks of all owners' channels for this chunk
         seat = self._links.forked(self.attempt.committee, "toss")
         return toss(plan, seat, derive(self._coin_seed, "toss"))
 
@@ -129,6 +130,7 @@ class TriplesCells(Cells):
         seat = self._links.forked(chunk.parties, chunk.part or "chunk", *place)
         seed = self.attempt.chunk_seed(self._seed, chunk)
         if chunk.part == AHEAD:
+            # no input is read before the data
             nothing = np.zeros((0, chunk.count), dtype=np.uint8)
             return prepare_chunk(ChunkOwner(plan, seat, nothing, seed))
         owner = ChunkOwner(plan, seat, self._shares(plan, chunk), seed)
@@ -138,10 +140,12 @@ class TriplesCells(Cells):
 
     def _shares(self, plan: TriplesPlan, chunk: Chunk) -> BitArray:
         """This node's shares of the input wires: its own records' bits, and 0 elsewhere."""
+        # GMW 1987: the owner's bits are its shares
         index = self.attempt.hypergraph.cells[chunk.owners].edges(chunk.start, chunk.stop)
         shares = np.zeros((len(plan.circuit.inputs), chunk.count), dtype=np.uint8)
         for row, (slot, field, bit) in zip(shares, plan.circuit.inputs, strict=True):
             if chunk.owners[slot] == self.node:
+                # all others have 0
                 row[:] = self.columns[field][index[slot]] >> bit & 1
         return shares
 
@@ -188,13 +192,16 @@ def evaluate_chunk(owner: ChunkOwner, triples: BitTriples | None = None) -> Mesh
     Raises: RemoteProtocolError on a message of another shape.
     """
     plan = owner.plan
+    # additive shares of every bit that a sum reads
     bits = yield from evaluate_bits(owner, triples)
     ring = plan.ring
     rows = {wire: row for row, wire in enumerate(plan.outputs)}
     totals = bits.sum(axis=1, dtype=np.uint64)
     shares = []
     for constant, terms in plan.circuit.sums:
+        # sums of edges are linear in these shares
         total = sum(weight * int(totals[rows[wire]]) for wire, weight in terms)
+        # the public constant is added once
         if owner.seat.leads:
             total += constant * owner.count
         shares.append(ring.encode(total))
@@ -223,6 +230,7 @@ def _evaluated(owner: ChunkOwner, triples: BitTriples | None) -> Mesh[WordArray]
     """The gates level by level, and then the numbers."""
     plan = owner.plan
     wires = np.empty((len(plan.supports), owner.count), dtype=np.uint8)
+    # GMW 1987: gate by gate on XOR shares
     wires[: len(owner.inputs)] = owner.inputs
     _local(plan, wires, 0)
     if plan.ands:
@@ -232,9 +240,11 @@ def _evaluated(owner: ChunkOwner, triples: BitTriples | None) -> Mesh[WordArray]
             gates = [plan.circuit.gates[wire - len(owner.inputs)] for wire in plan.ands[level]]
             x = wires[[gate.left for gate in gates]]
             y = wires[[gate.right for gate in gates]]
+            # all ANDs of one depth in one round
             product = yield from open_level(owner, level, x, y, triples)
             wires[list(plan.ands[level])] = product
             _local(plan, wires, stage)
+    # spec/checked_bits.py, `as_numbers`, without its check
     return (yield from as_numbers(owner, wires[list(plan.outputs)]))
 
 
@@ -246,6 +256,7 @@ def _local(plan: TriplesPlan, wires: BitArray, stage: int) -> None:
     first = len(plan.circuit.inputs)
     for wire in plan.local_gates[stage]:
         gate = plan.circuit.gates[wire - first]
+        # XOR is local; AND too, where one party has all bits
         combine = np.bitwise_and if gate.is_and else np.bitwise_xor
         combine(wires[gate.left], wires[gate.right], out=wires[wire])
 
@@ -254,14 +265,17 @@ def make_triples(owner: ChunkOwner) -> Mesh[BitTriples]:
     """XOR shares of random a, b and of a ∧ b among each AND's parties: (ands, n) uint8 each."""
     shape = (len(owner.plan.ands), owner.count)
     mine = np.zeros((shape[0], 1), dtype=np.uint8)
+    # no share in triples that concern others
     mine[owner.plan.rows(owner.plan.ands, owner.seat.number)] = 1
     a, b = (Stream(derive(owner.seed, name)).bits(shape[0] * shape[1]) for name in "ab")
     a, b = a.reshape(shape) & mine, b.reshape(shape) & mine
     # GMW: a·b is the sum of all a_i·b_i, and of a_i·b_j + a_j·b_i of each pair
     c = a & b
+    # cross terms by transfers of width 1
     halves = yield from _with_peers(owner, 2, owner.and_rows, lambda p: _crossed(owner, p, a, b))
     for peer, half in halves.items():
         first, second = half.astype(np.uint8).reshape(2, -1, owner.count)
+        # XOR of both cross terms' shares
         c[owner.and_rows(peer)] ^= first ^ second
     return BitTriples(a, b, c)
 
@@ -298,6 +312,7 @@ def _crossed(owner: ChunkOwner, peer: int, a: BitArray, b: BitArray) -> Protocol
     seat = owner.seat
     rows = owner.and_rows(peer)
     if seat.number < peer:
+        # Gilboa 1999, width 1
         numbers = np.concatenate([a[rows], b[rows]]).ravel().astype(np.uint64)
         return send_multiples(seat.senders[peer], numbers, 1)
     choices = np.concatenate([b[rows], a[rows]]).ravel()
@@ -323,8 +338,10 @@ def open_level(
         theirs = np.unpackbits(
             np.frombuffer(message.payload, dtype=np.uint8), count=message.count, bitorder="little"
         )
+        # d and e: XOR of all shares, public to the AND's parties
         opened[:, rows[peer]] ^= theirs.reshape(2, -1, owner.count)
     d, e = opened
+    # d·e is public, so one party adds it
     leads = _leads(owner, level)
     # Beaver 1991: x·y = c ⊕ d·b ⊕ e·a ⊕ d·e
     product: BitArray = c ^ (d & b) ^ (e & a) ^ (d & e & leads)
@@ -355,6 +372,7 @@ def as_numbers(owner: ChunkOwner, bits: BitArray) -> Mesh[WordArray]:
     shares = bits.astype(np.uint64)
     if not plan.converts:
         return shares
+    # transfers chosen by the later party's share
     pads = yield from _with_peers(
         owner, 1, owner.output_rows, lambda peer: _pads(owner, peer, bits, width)
     )
@@ -364,6 +382,7 @@ def as_numbers(owner: ChunkOwner, bits: BitArray) -> Mesh[WordArray]:
         products = yield from _in_lockstep(ends, 1)
         for peer, product in products.items():
             rows = owner.output_rows(peer)
+            # − 2·s·b, by shares of the product
             shares[rows] -= product.reshape(-1, owner.count) << np.uint64(1)
     return shares & np.uint64((1 << plan.ring.bits) - 1)
 
@@ -390,6 +409,7 @@ def _corrections(
     if seat.number < member:
         if member not in pads:
             return {}
+        # Gilboa 1999: own share of s against the member's bit
         numbers = shares[owner.output_rows(member)].ravel()
         return {member: correct(pads[member], numbers, width, seat.names[member])}
     if seat.number > member:
@@ -437,6 +457,7 @@ def _in_rounds(owner: ChunkOwner, mesh: Mesh[Result]) -> Mesh[Result]:
         came = yield {peer: numbered(said, number) for peer, said in sent.items()}
         for peer, message in came.items():
             shape = plan.shape_to(number, peer, own, owner.count)
+            # public shapes: another message names its sender
             check_reply(message, shape, owner.seat.names[peer])
         incoming = {
             peer: replace(due[peer][number - 1], payload=message.payload)

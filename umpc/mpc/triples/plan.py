@@ -96,6 +96,7 @@ class TriplesPlan(ChunkPlan):
     @cached_property
     def supports(self) -> tuple[frozenset[int], ...]:
         """For each wire the parties whose records decide its bit."""
+        # support: owners whose records decide the bit
         found = [frozenset({self.pattern[bit.record]}) for bit in self.circuit.inputs]
         for gate in self.circuit.gates:
             found.append(found[gate.left] | found[gate.right])
@@ -106,6 +107,7 @@ class TriplesPlan(ChunkPlan):
         """For each wire the most ANDs of several parties on a path from an input."""
         depths = [0] * len(self.circuit.inputs)
         for wire, gate in enumerate(self.circuit.gates, len(depths)):
+            # only ANDs across parties take a round
             shared = gate.is_and and len(self.supports[wire]) > 1
             depths.append(max(depths[gate.left], depths[gate.right]) + shared)
         return tuple(depths)
@@ -182,6 +184,7 @@ class TriplesPlan(ChunkPlan):
     def chunk_edges(self) -> int:
         """Edges of a chunk: as many as fit one message, a multiple of 8 so that bits fill bytes."""
         number = max(EXTENSION_BITS, multiple_bits(self.ring.bits - 1))
+        # a message holds the transfers of a whole chunk
         largest = max(
             max(2 * EXTENSION_BITS * len(ands), number * len(out))
             for ands, out in self._pair_rows.values()
@@ -206,7 +209,9 @@ class TriplesPlan(ChunkPlan):
         """Bits an edge that all parties together send, but for the padding of a chunk's bits."""
         total = 0
         for ands, out in self._pair_rows.values():
+            # two transfers, two corrections, four opened bits
             total += len(ands) * (2 * EXTENSION_BITS + 2 * multiple_bits(1) + 4)
+            # one transfer and one correction a bit of a sum
             total += len(out) * (EXTENSION_BITS + multiple_bits(self.ring.bits - 1))
         return total
 
@@ -219,6 +224,7 @@ class TriplesPlan(ChunkPlan):
         shapes: list[Message] = []
         batch = 0
         if self.ands and self.part != AFTER:
+            # batches of a channel are numbered from 1
             batch += bool(ands)
             shapes += self._triples(sender, receiver, ands, batch)
         if self.part == AHEAD:
