@@ -153,6 +153,7 @@ def run_in_memory(parties: Sequence[Protocol[Result]]) -> tuple[list[Result], li
         SentMessage(number, party, message)
         for number, sent in enumerate(rounds, 1)
         for party, message in sent.items()
+        # silence takes no bytes, so it is no line
         if message.width
     ]
     return results, lines
@@ -171,6 +172,7 @@ def _in_lockstep(
     rounds: list[dict[int, Sent]] = []
     incoming: dict[int, Received | None] = dict.fromkeys(protocols)
     while len(rounds) <= MAX_ROUNDS:
+        # all speak before anybody hears: rounds are simultaneous
         sent = resume_all(protocols, incoming, results)
         if len(results) == len(parties):
             return [results[party] for party in protocols], rounds
@@ -211,12 +213,14 @@ def side_by_side(protocols: Mapping[int, Protocol[Result]]) -> Mesh[dict[int, Re
     replies: dict[int, list[Message] | None] = dict.fromkeys(protocols)
     while replies:
         sent: Outgoing = resume_all(protocols, replies, results)
+        # side by side means: as many rounds
         if sent and results:
             raise LocalProtocolError(
                 f"protocols with {sorted(results)} ended before those with {sorted(sent)}"
             )
         if not sent:
             break
+        # silence is not sent
         came = yield {peer: message for peer, message in sent.items() if message.width}
         replies = {peer: [came.get(peer, silence(message.step))] for peer, message in sent.items()}
     return results
@@ -262,12 +266,14 @@ def beside(
         if not said:
             return [results[place] for place in numbered]
         sent = {
+            # all that one tells another in a round is one message
             peer: joined(step, [each.get(peer, silence(step)) for each in said.values()])
             for peer in due
         }
         replies = yield {peer: message for peer, message in sent.items() if message.width}
         heard: dict[int, dict[int, Message]] = {place: {} for place in said}
         for peer, reply in replies.items():
+            # where to cut: lengths are public
             shapes = [due[peer][place][number] for place in said]
             parts = _parts(step, reply, shapes, names[peer])
             for place, part in zip(said, parts, strict=True):

@@ -74,6 +74,7 @@ def signer(key: ec.EllipticCurvePrivateKey) -> Sign:
     point = point_of(key.public_key())
 
     def sign(statement: bytes) -> bytes:
+        # fixed length: r and s, 32 bytes each
         r, s = decode_dss_signature(key.sign(statement, _scheme()))
         signature = r.to_bytes(32, "big") + s.to_bytes(32, "big")
         _OWN.note(point, statement, signature)
@@ -119,11 +120,13 @@ def point_of(key: ec.EllipticCurvePublicKey) -> bytes:
 @lru_cache(maxsize=1 << 14)  # one process may play all nodes, and each of them checks the same
 def is_signature(key: bytes, statement: bytes, signature: bytes) -> bool:
     """Whether the holder of a key signed the statement."""
+    # the same bytes as this process made itself
     if _OWN.has(key, statement, signature):
         return True
     if len(signature) != SIGNATURE_BYTES:
         return False
     try:
+        # spec/joint_seed.py, `is_signature`
         read_point(key).verify(_in_der(signature), statement, _scheme())
     except InvalidSignature:
         return False
@@ -195,5 +198,6 @@ def digest(*parts: bytes) -> bytes:
     """SHA-256 of the parts, each preceded by its length."""
     state = hashlib.sha256()
     for part in parts:
+        # spec/prg.py, `digest`: lengths make it injective
         state.update(len(part).to_bytes(8, "little") + part)
     return state.digest()

@@ -211,9 +211,11 @@ REACH = 16
 
 def edges_of(study: Study, seed: bytes, classes: Sequence[tuple[int, int]]) -> Hypergraph:
     """E of a study, from the joint seed and each node's records: (first class, all others)."""
+    # spec/edges.py, `edges_of`: every node derives the same E
     words = Stream(derive(seed, "edges")).words
     if study.two_sample:
         return expand_two_sample(study.edges, classes, words)
+    # numbers of records are public; values are not
     counts = [sum(records) for records in classes]
     if study.sampling in UNBALANCED:
         sizes = Sizes(study, sum(counts))
@@ -267,8 +269,10 @@ class SharedAttempt(ChunkedAttempt):
             from umpc.mpc.triples.plan import triples_program
 
             return triples_program(kernels, self._sums_ring, patterns)
+        # keys for few edges save a round
         few = self.sizes.edges <= FEW_EDGES
         program = compile_program(kernels, self._sums_ring, patterns, few=few)
+        # a masked product must not wrap in the ring
         if program.word_bits > self._sums_ring.bits:
             program = compile_program(kernels, RINGS[-1], patterns, few=few)
         return program
@@ -317,7 +321,9 @@ class SharedAttempt(ChunkedAttempt):
         if not self.coins:
             return ()
         nodes = len(self.members)
+        # Sinh & Ramon 2025, M_HF: members from the joint seed
         order = np.argsort(Stream(derive(self.seed, "committee")).words(nodes), kind="stable")
+        # an honest member but for 2^-40, which counts as δ
         size = committee_size(nodes, self.study.max_colluding)
         return tuple(sorted(int(node) for node in order[:size]))
 
@@ -381,6 +387,7 @@ class SharedAttempt(ChunkedAttempt):
         for owners in self.hypergraph.shared_cells:
             parties = sorted(set(owners))
             for one, other in plans[pattern_of(owners)].pairs:
+                # parties whose records decide a gate together
                 found.add(frozenset((parties[one], parties[other])))
         return frozenset(found)
 
@@ -400,6 +407,7 @@ class SharedAttempt(ChunkedAttempt):
         """The nodes with which a node exchanges messages: they share an edge, or draw noise."""
         others = set(self.hypergraph.neighbours(node))
         if node in self.committee and (self.noise_chunks or self.toss_plan):
+            # committee members meet even without a shared edge
             others |= set(self.committee) - {node}
         return tuple(sorted(others))
 
@@ -412,8 +420,10 @@ class SharedAttempt(ChunkedAttempt):
         sums over connected nodes only.
         """
         count = len(self.members)
+        # Bonawitz et al. 2017: masks between all pairs
         if count <= ALL_PAIRS or self.study.max_colluding < count - 1:
             return tuple(other for other in range(count) if other != node)
+        # spec/zero_shares.py, `neighbours`
         place = int(np.flatnonzero(self._circle == node)[0])
         steps = [step for step in range(-REACH, REACH + 1) if step]
         return tuple(sorted(int(self._circle[(place + step) % count]) for step in steps))
@@ -435,6 +445,7 @@ class SharedAttempt(ChunkedAttempt):
     @property
     def tree_key(self) -> bytes:
         """The key of that hash, which is public."""
+        # public: one permutation for each attempt
         return derive(self.id, "ggm")
 
     def cells_of(self, node: int) -> dict[Owners, Cell]:
@@ -453,5 +464,6 @@ class SharedAttempt(ChunkedAttempt):
 
     def chunk_seeds(self, node_seeds: Sequence[bytes], chunk: Chunk) -> list[bytes]:
         """The seeds of these nodes' parts of one chunk."""
+        # spec/masked_dealing.py, `chunk_seed`
         kind = "noise" if chunk.noise else "chunk"
         return derive_each(node_seeds, kind, len(chunk.owners), *chunk.owners, chunk.number)

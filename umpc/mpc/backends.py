@@ -100,6 +100,7 @@ def _predict(attempt: SharedAttempt, prepared: bool) -> Cost:
     in_parts = prepared and attempt.makes_ahead
     nodes = range(len(attempt.members))
     sent: list[SentBytes] = [Counter() for _ in nodes]
+    # set-ups and tosses depend on no data: they count as offline
     between = _links(attempt, sent) + _tosses(attempt)
     dealt = 0
     needs_dealer = attempt.needs_dealer
@@ -108,6 +109,7 @@ def _predict(attempt: SharedAttempt, prepared: bool) -> Cost:
     known = _ChunkCosts()
     for chunk, times in attempt.chunk_groups():
         if in_parts and not chunk.noise:
+            # triples of this chunk are made before the run
             ahead = replace(chunk, part=AHEAD)
             between += times * known.of(attempt.plan(ahead), ahead).said_in_all
             chunk = replace(chunk, part=AFTER)
@@ -121,6 +123,7 @@ def _predict(attempt: SharedAttempt, prepared: bool) -> Cost:
         if needs_dealer:
             dealt += times * cost.material
     share = attempt.ring.bytes * attempt.sums
+    # one ring element a sum, for each value that a node releases
     revealed = tuple(attempt.released_values(node) * share for node in nodes)
     online = tuple(map(sent_by_round, sent))
     rounds = attempt.rounds_if_prepared if prepared else attempt.rounds
@@ -151,6 +154,7 @@ class _ChunkCosts:
 
     def of(self, plan: ChunkPlan, chunk: Chunk) -> _ChunkCost:
         """The cost of a chunk. Args: plan: the chunk's, which may be made for it alone."""
+        # a frame's length grows with the numbers in it
         place = frame_bytes("open", chunk.place, chunk.number, 0, 0, 0)
         key = (id(plan), chunk.count, place)
         if key not in self._known:
@@ -163,6 +167,7 @@ class _ChunkCosts:
 def _said(plan: ChunkPlan, chunk: Chunk, party: int) -> SentBytes:
     """A party's bytes in the rounds of a chunk."""
     said: SentBytes = Counter()
+    # each message goes to every other party
     others = (other for other in plan.everybody if other != party)
     for other, number in product(others, range(1, plan.rounds + 1)):
         shape = plan.shape_to(number, party, other, chunk.count)

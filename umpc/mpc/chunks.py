@@ -235,6 +235,7 @@ def small_cells(
     most = np.minimum(program.small_cell, sizes // 2)
     shared = cells.shared
     small = shared[cells.counts[shared] <= most[kinds[shared]]]
+    # pattern by pattern, in the canonical order of owners
     small = small[np.argsort(kinds[small], kind="stable")]
     places[small] = np.arange(len(small))
     parts = -(-cells.counts[small] * PARTS // sizes[kinds[small]])
@@ -247,6 +248,7 @@ def _waves(cells: CellRows, small: NDArray[np.intp], parts: NDArray[np.int64]) -
     most = WAVE_CHUNKS * PARTS
     owners, first = cells.owners[small], cells.first_places[small]
     held_by_all = np.bincount(owners[first], np.broadcast_to(parts[:, None], first.shape)[first])
+    # nobody has more than a wave holds
     if held_by_all.max(initial=0) <= most:
         return np.ones(len(small), dtype=np.int64)
     waves = []
@@ -254,6 +256,7 @@ def _waves(cells: CellRows, small: NDArray[np.intp], parts: NDArray[np.int64]) -
     held: dict[int, int] = {}
     for name, size in zip(cells.names(small), parts.tolist(), strict=True):
         parties = set(name)
+        # every node cuts waves alike: E is public
         if any(held.get(node, 0) + size > most for node in parties):
             wave += 1
             held = {}
@@ -281,6 +284,7 @@ def in_batches(
     room: dict[object, int] = {}
     place: object = None
     for chunk in chunks:
+        # only chunks of one plan and wave go together
         here = (chunk.wave, pattern_of(chunk.owners)) if chunk.wave else None
         if here is None or here != place:
             yield from map(tuple, growing.values())

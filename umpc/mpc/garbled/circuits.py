@@ -147,6 +147,7 @@ class CircuitBuilder:
         first = left >> 1
         second = right >> 1
         inverted = (left ^ right) & 1
+        # equal sums over GF(2) are one wire
         total = self._sums[first] ^ self._sums[second]
         if total not in self._wires:
             depth = max(self.depths[first], self.depths[second])
@@ -158,6 +159,7 @@ class CircuitBuilder:
         if left >> 1 == right >> 1 or left < 2 or right < 2:
             return self._trivial(left, right)
         first, second = sorted((left, right))
+        # XOR is free, so complements cost nothing
         product = self._product(first >> 1, second >> 1)
         if second & 1:  # x(y ⊕ 1) = xy ⊕ x
             product = self.xor(product, first)
@@ -173,6 +175,7 @@ class CircuitBuilder:
 
     def all_of(self, literals: Iterable[WireLiteral]) -> WireLiteral:
         """The conjunction of all literals, at the least depth."""
+        # the least deep literals are joined first
         queue = [(self.depths[literal >> 1], literal) for literal in literals]
         heapq.heapify(queue)
         while len(queue) > 1:
@@ -193,6 +196,7 @@ class CircuitBuilder:
 
         The inputs are turned so that nothing in it is inverted.
         """
+        # two of three literals are inverted alike
         turns = ((a, b, c), (a, c, b), (b, c, a))
         p, q, other = next((x, y, z) for x, y, z in turns if not (x ^ y) & 1)
         same = other if not (p ^ other) & 1 else other ^ 1
@@ -272,6 +276,7 @@ class CircuitBuilder:
         """The AND of two wires; x·(x·y) is x·y."""
         key = (first, second)
         if key not in self._known:
+            # x·(x·y) is the known gate x·y
             for factor, other in (key, key[::-1]):
                 gate = self.gates[other]
                 if isinstance(gate, Gate) and gate.is_and and factor in (gate.left, gate.right):
@@ -362,6 +367,7 @@ def outputs_of(circuit: Circuit) -> Outputs:
     """The elements of a circuit, and the gates that are left."""
     gates = list(enumerate(circuit.gates, len(circuit.inputs)))
     weights = _weights(circuit)
+    # ANDs that only sums read need no garbled gate
     products = _products(gates, weights.keys())
     units = _units(products, weights)
     switches = _switches(products, units, weights)
@@ -384,6 +390,7 @@ def _weights(circuit: Circuit) -> dict[int, list[tuple[int, int]]]:
 def _products(gates: Sequence[tuple[int, Gate]], summed: Iterable[int]) -> dict[int, Gate]:
     """The ANDs that sums read and no gate reads, by wire."""
     read = {wire for _, gate in gates for wire in (gate.left, gate.right)}
+    # no gate reads them, so elements replace them
     only_summed = set(summed) - read
     return {wire: gate for wire, gate in gates if gate.is_and and wire in only_summed}
 

@@ -99,6 +99,7 @@ class GarbledPlan(ChunkPlan):
     @property
     def chunk_edges(self) -> int:
         """Edges of a chunk: as many as fit one message of each round."""
+        # every message of a chunk fits a frame
         widest = max(self.garbled_bits, self.table_bits, CHOICE_BITS * len(self.coin_wires))
         return min(EDGES, 8 * (MAX_PAYLOAD - CHECK_ROOM) // widest) if widest else EDGES
 
@@ -182,6 +183,7 @@ def garbled_program(
     patterns = sorted(set(patterns))
     if not patterns:
         return GarbledProgram(Circuit((), (), ()), ring, {})
+    # one circuit serves every cell: patterns differ in owners only
     circuit = circuit_of_kernels(tuple(kernels), tuple(noises), in_pieces=not noises)
     plan = GarbledPlan(circuit, ring, bool(noises))
     if plan.garbled_bits > 8 * MAX_PAYLOAD:
@@ -259,6 +261,7 @@ class Link:
     @classmethod
     def of(cls, attempt: LinkedAttempt, node: int, peer: int) -> Link:
         """The link of two nodes in an attempt."""
+        # the earlier node of the study garbles
         garbler, evaluator = sorted((node, peer))
         shared = attempt.hypergraph.cells_of(node).items()
         cells = {owners: cell for owners, cell in shared if set(owners) == {node, peer}}
@@ -282,6 +285,7 @@ class Link:
             wires = self.circuit.inputs_of(slot)
             carried = tuple(self.circuit.inputs[wire] for wire in wires)
             if node == self.evaluator:
+                # bits that only choose rows need labels, too
                 carried += carried_bits(self.circuit, slot)
             records = cell.records(slot)
             stop = start + len(carried) * len(records)
@@ -303,6 +307,7 @@ class Link:
 
         The edges of all cells of the link are numbered through: no two have one number under one Δ.
         """
+        # numbers go on from cell to cell under one Δ
         before = list(self.cells)[: list(self.cells).index(owners)]
         return sum(self.cells[each].count for each in before)
 
