@@ -57,7 +57,7 @@ class SharedCells(Cells):
         records = self.attempt.members[self.node].records
         # the node's masks follow from the dealer's seed
         self._masks = wire_masks(self._program, derive(self._seed, "masks"), records)
-        # Sinh & Ramon 2025, 3.1, step 2: x̂ = x + r, once per record
+        # Sinh & Ramon 2025, 3.1, step 1, masked in place of shared: x̂ = x + r
         own = masked_wires(self._program, self.columns, self._masks, records)
         self.masked: dict[int, Sequence[WordArray]] = {self.node: own}
         """For each node whose records were read, this node included: per wire (records,) uint64."""

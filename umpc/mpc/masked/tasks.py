@@ -211,7 +211,7 @@ def deal_chunks(
 
     Reveals: the dealer learns masks only; it sees nothing that is computed from data.
     """
-    # Sinh & Ramon 2025, 3.1: the dealer's setup of one attempt's chunks
+    # Sinh & Ramon 2025, A.3: offline phase, before any data
     count = layout.total
     parts = [
         SeededPart.expand_all(plan, of_party, party, layout) for party, of_party in enumerate(seeds)

@@ -230,6 +230,7 @@ class NodeSide(SeedAgreement, ABC):
         if self._attempt is not None:
             raise LocalProtocolError("begin comes once, after agree")
         attempt = self._make_attempt(openings)
+        # spec/joint_seed.py, `prepare`
         _ = attempt.sizes.edges  # too few records are refused before anything is charged
         return attempt
 
@@ -238,6 +239,7 @@ class NodeSide(SeedAgreement, ABC):
 
     def sign_attempt(self) -> bytes:
         """The node's signature of the attempt, which it has prepared."""
+        # spec/joint_seed.py, `attempt_statement`
         return self._own.sign(attempt_statement(self.attempt.id))
 
     def check_prepared(self, signatures: Sequence[bytes]) -> None:
@@ -245,6 +247,7 @@ class NodeSide(SeedAgreement, ABC):
 
         Raises: RemoteProtocolError where another node has signed another attempt, or none.
         """
+        # all derived one E and one plan, or nobody goes on
         statement = attempt_statement(self.attempt.id)
         self._check_signatures("this attempt", statement, signatures, "evaluate")
 

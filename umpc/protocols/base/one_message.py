@@ -116,6 +116,7 @@ class OneMessage(ABC):
 def check_size(messages: OneMessage, name: str, counts: ClassCounts) -> None:
     """Raises: RangeError where a message would be larger than one node may release."""
     size = messages.message_bytes(counts)
+    # known before the run: it depends on public counts
     if size > MAX_PAYLOAD:
         raise RangeError(
             f"the message of {name} would have {size:,} bytes for its {sum(counts):,} records, at "
@@ -130,6 +131,7 @@ def uniform_std(study: Study, counts: Sequence[ClassCounts], messages: Predictab
 
     It depends on the data, which nobody has before the study. Other data give a value of that size.
     """
+    # a fixed public stream: these records are made up
     columns = uniform_columns(study, sum(map(sum, counts)), Stream(bytes(32)))
     return messages.predicted_std(columns, sum(first for first, _ in counts))
 
@@ -138,6 +140,7 @@ def uniform_columns(study: Study, records: int, stream: Stream) -> dict[str, np.
     """Made-up records of the study's fields, uniform between their bounds."""
     columns = {}
     for field in study.schema:
+        # 63 bits, so that they fit int64
         values = (stream.words(records) >> np.uint64(1)).astype(np.int64)
         span = field.upper_units - field.lower_units + 1
         columns[field.name] = field.lower_units + values % span
@@ -182,6 +185,7 @@ class OneMessageNode(NodeSide):
         """The message, at one step."""
         if self._attempt is None or self._message is not None:
             raise LocalProtocolError("records are randomised once, after the attempt has begun")
+        # once: a second randomisation would be a second ε
         self._message = self._make_message()
         yield
 

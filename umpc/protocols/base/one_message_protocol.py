@@ -102,6 +102,7 @@ class OneMessageCoordinator(CoordinatorSide):
 
     def _check_share(self, share: bytes, counts: ClassCounts) -> None:
         """Raises: EncodingError."""
+        # the length follows from public counts
         due = self._messages.message_bytes(counts)
         if len(share) != due:
             raise EncodingError(
@@ -120,6 +121,7 @@ class OneMessageCoordinator(CoordinatorSide):
                 culprit=name,
                 step="release",
             ) from error
+        # parts of two attempts do not add up
         if answer.attempt != attempt:
             raise AlreadyReleased(
                 f"{name} released the study {self.study.name!r} in another attempt than the "

@@ -144,6 +144,7 @@ class Promise:
 def to_the_protected(terms: PromiseTerms, against: str = "") -> str:
     """The promise to each record or person. Args: against: whom it is against, if not everybody."""
     changed = terms.protected if terms.is_person else "this record"
+    # δ of finite bits may depend on numbers of records
     if terms.delta is None:
         but = ", but for the probability delta that the report states"
     else:
@@ -168,6 +169,7 @@ def to_the_protected(terms: PromiseTerms, against: str = "") -> str:
 def to_sites(terms: PromiseTerms, trust: Trust) -> str:
     """The promise of a protocol in which a coalition of limited size keeps epsilon."""
     is_honest = terms.adversary == HONEST
+    # docs/privacy.md: each condition is a premise of the proof
     asked = ["everybody follows the protocol"] if is_honest else []
     if trust in ALONE:
         asked.append(ALONE[trust] if is_honest else OF_LIARS)

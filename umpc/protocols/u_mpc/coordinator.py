@@ -37,6 +37,7 @@ class UMpcCoordinator(CoordinatorSide):
 
     def check_sizes(self, members: Sequence[Member]) -> None:
         sizes = Sizes.of(self.study, members)
+        # refused before any node draws or charges
         check_edges(sizes)
         self._ring(sizes)
 
@@ -67,6 +68,7 @@ class UMpcCoordinator(CoordinatorSide):
         self, shares: Sequence[bytes], run: SharedAttempt | Sizes, measured: Measured
     ) -> Report:
         """Add up the shares and say what the numbers mean."""
+        # a run has an attempt and a cost; a replay has sizes only
         if isinstance(run, SharedAttempt):
             sums = self._sums(shares, run.sizes)
             cost = self._cost(run, prepared=measured.prepared)
@@ -80,8 +82,10 @@ class UMpcCoordinator(CoordinatorSide):
         return None
 
     def _sums(self, shares: Sequence[bytes], sizes: Sizes) -> list[SumReport]:
+        # the aggregator adds all shares; zero shares cancel
         totals = noisy_sums(shares, len(self.study.kernels))
         laws = noise_of_sums(sizes)
+        # outside every kernel's range plus noise: somebody lied
         check_sums(sizes, totals, [law.tail_bound() for law in laws])
         return sum_reports(sizes, totals, laws, noise_of_sums(sizes.if_honest))
 
@@ -105,6 +109,7 @@ class UMpcCoordinator(CoordinatorSide):
         rings = list(rings)
         sums = len(self.study.kernels)
         for name, answer, count in zip(self.names, answers, values, strict=True):
+            # a replay does not know the ring, so it tries both
             sizes = [ring.bytes * sums * count for ring in rings]
             if len(answer.share) not in sizes:
                 raise RemoteProtocolError(
@@ -114,6 +119,7 @@ class UMpcCoordinator(CoordinatorSide):
                     step="release",
                 )
         for name, answer in zip(self.names, answers, strict=True):
+            # shares of two rings do not add up
             other_ring = len(rings) > 1 and len(answer.share) != len(answers[0].share)
             if answer.attempt != attempt or other_ring:
                 raise AlreadyReleased(

@@ -99,7 +99,9 @@ class UMpcNode(NodeSide):
         """
         if self._attempt is not None:
             raise LocalProtocolError("begin comes once, after agree")
+        # Sinh & Ramon 2025, section 3: one random E, from the joint seed
         attempt = self._make_attempt(openings)
+        # noise is calibrated for δ_max: check it on E itself
         degree = int(attempt.hypergraph.degrees(self.index).max(initial=0))
         if degree > attempt.sizes.max_degree:
             raise LocalProtocolError(
@@ -108,7 +110,9 @@ class UMpcNode(NodeSide):
             )
         _ = attempt.program  # a kernel that is too large is refused before anything is dealt
         self._attempt = attempt
+        # spec/noise.py, `own_share`: drawn before any record is looked at
         self.noise = self._own_noise(attempt)
+        # a member's words for coins that the dealer deals for
         own_coins = attempt.noise_chunks if self.index in attempt.committee else ()
         self._drawn = {chunk: self._random_words(chunk.count) for chunk in own_coins}
         # The coins' own seed: the dealer, who may know the other seed, never sees this one.
@@ -116,11 +120,13 @@ class UMpcNode(NodeSide):
         # They use that seed, or the cells do.
         self._transfers = transfers_of(self.study, attempt, self.index, self._coin_seed)
         names = [member.name for member in attempt.members]
+        # spec/zero_shares.py, `neighbours`
         masked_with = set(attempt.zero_share_peers(self.index))
         keys = [
             member.public_key if other in masked_with else b""
             for other, member in enumerate(attempt.members)
         ]
+        # Bonawitz et al. 2017: shares are uniform given their sum
         self._zeros = zero_shares(
             self.index, names, keys, self._key, attempt.id, attempt.ring, attempt.sums
         )
@@ -132,9 +138,11 @@ class UMpcNode(NodeSide):
     def _own_noise(self, attempt: SharedAttempt) -> list[int]:
         """The number that this node adds to each sum; in a committee the first member's offset."""
         if attempt.coins:
+            # the public offset counts once
             is_first = self.index == attempt.committee[0]
             return [-coins.offset * is_first for coins in attempt.coins]
         laws = noise_of_sums(attempt.sizes)
+        # Balle et al. 2020: a Polya share of discrete Laplace noise
         return [law.draw(self._random_bits) for law in laws if isinstance(law, NodeNoise)]
 
     def _random_words(self, count: int) -> np.ndarray:
@@ -163,6 +171,7 @@ class UMpcNode(NodeSide):
         """
         if self._cells is not None:
             raise LocalProtocolError("the node's seed came before; masks are made once")
+        # masks follow from this seed, so it comes once
         backend = backend_of(self.study)
         self._cells = backend(
             self.attempt, self.index, self.columns, node_seed, self._drawn, self._coin_seed
@@ -178,6 +187,7 @@ class UMpcNode(NodeSide):
     def set_up(self, peer: int) -> Protocol[None] | None:
         """The messages between this node and a peer that go before all data, if any."""
         if self._transfers is not None:
+            # coins' channels need no seed of the dealer's
             return self._transfers.set_up(peer)
         return None if self.tosses_early else self.cells.set_up(peer)
 
@@ -219,6 +229,7 @@ class UMpcNode(NodeSide):
         return None if protocol is None else self._add_tossed(protocol)
 
     def _add_tossed(self, protocol: Mesh[list[int]]) -> Mesh[None]:
+        # a share of the noise: it enters the sum unseen
         self._parts.append((yield from protocol))
         self._tossed = True
 
@@ -240,6 +251,7 @@ class UMpcNode(NodeSide):
 
     def fields_for(self, peer: int) -> list[Message]:
         """Round 1: this node's records that occur in an edge with the peer, masked or as labels."""
+        # Sinh & Ramon 2025, 3.1, step 1: records under masks, or labels
         return self.cells.fields_for(peer)
 
     def due_fields(self, peer: int) -> list[Message]:
@@ -261,6 +273,7 @@ class UMpcNode(NodeSide):
         Raises: EncodingError on malformed material.
         """
         with self._beginning(chunk):
+            # Sinh & Ramon 2025, 3.1, step 2: shares of the chunk's kernel values
             return self.cells.protocol(chunk, material, tree_hash)
 
     def batch(self, chunks: Sequence[Chunk], materials: Sequence[bytes]) -> OwnerBatch | None:
@@ -281,6 +294,7 @@ class UMpcNode(NodeSide):
     @contextmanager
     def _beginning(self, *chunks: Chunk) -> Iterator[None]:
         """Begin chunks, each once, whether or not its triples were made before."""
+        # a chunk's masks serve once, in whatever parts it is run
         work = {chunk if chunk.part in ("", AHEAD) else replace(chunk, part="") for chunk in chunks}
         is_new = len(work) == len(chunks) and self._begun.isdisjoint(work)
         if not is_new or not all(map(self.cells.is_ready, chunks)):
@@ -292,6 +306,7 @@ class UMpcNode(NodeSide):
         """A chunk's result: its share of each sum, or of noise its share of the noise's own sum."""
         if chunk.noise:
             sums = range(len(self.study.kernels))
+            # coins of one sum add nothing to the others
             shares = [shares[0] * (number == chunk.sum) for number in sums]
         self._keep(chunk, shares)
         self._chunks_added += 1
@@ -305,6 +320,7 @@ class UMpcNode(NodeSide):
             raise LocalProtocolError("the edges inside this node were evaluated before")
         self._inner_begun = True
         owners = (self.index,) * self.study.degree
+        # step 2 for edges of one owner: no message
         cell = self.attempt.hypergraph.cells.get(owners)
         count = cell.count if cell else 0
         step = self._edges_at_once
@@ -315,6 +331,7 @@ class UMpcNode(NodeSide):
             records = [
                 {name: column.take(side) for name, column in self.columns.items()} for side in index
             ]
+            # the plaintext oracle, on this node's own records
             values = [kernel.evaluate(records) for kernel in self.study.parsed_kernels]
             self._keep_inner(owners, start, values)
             yield
@@ -325,6 +342,7 @@ class UMpcNode(NodeSide):
         return INNER_CHUNK
 
     def _keep_inner(self, owners: Owners, start: int, values: list[np.ndarray]) -> None:
+        # mod 2^64, hence right mod 2^32 as well
         totals = [int(column.view(np.uint64).sum(dtype=np.uint64)) for column in values]
         self._parts.append(totals)
 
@@ -338,15 +356,18 @@ class UMpcNode(NodeSide):
         if self._is_released:
             raise LocalProtocolError("the share was released before")
         due = sum(1 for _ in self.attempt.chunks_of(self.index))
+        # an incomplete share would shift the result unnoticed
         if self._chunks_added != due or not self._inner_done:
             raise LocalProtocolError(
                 f"{self._chunks_added} of {due} chunks are evaluated; the share is not complete"
             )
+        # without coins there would be no noise
         if self._tossed != self.attempt.tosses(self.index):
             raise LocalProtocolError(
                 "the committee's coins were not tossed; the share has no noise"
             )
         self._is_released = True
+        # Sinh & Ramon 2025, 3.1, step 4: the noisy share, once
         return self._released(self._share())
 
     def _share(self) -> bytes:
@@ -359,4 +380,5 @@ class UMpcNode(NodeSide):
 
     def _totals(self) -> list[int]:
         """The node's share of each sum, with its noise and its zero share."""
+        # S_u + noise_u + zero share, mod 2^w
         return list(map(sum, zip(*self._parts, self.noise, self._zeros, strict=True)))

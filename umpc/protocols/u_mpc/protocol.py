@@ -110,6 +110,7 @@ class UMpc(StudyProtocol):
     def describe(self, study: Study) -> Iterator[Line]:
         if told := self.describe_coins(study.coins):
             yield "coins", f"{study.coins}: {told}"
+        # a site may have to raise its budget of δ
         if (delta := least_delta_of_bits(study)) > USUAL_DELTA:
             yield (
                 "delta",
@@ -140,6 +141,7 @@ class UMpc(StudyProtocol):
 
     def trusted(self, terms: PromiseTerms) -> Trust:
         # Records that meet no others need no material, and coins only where they are dealt.
+        # docs/privacy.md: who must be trusted for what
         needs_dealer = terms.degree > 1 or terms.coins == "dealt"
         return DEALER if terms.has_dealer and needs_dealer else NOBODY
 
@@ -165,6 +167,7 @@ class UMpc(StudyProtocol):
     def known_events(self, study: Study) -> tuple[Event, ...]:
         if study.noise != "skellam":
             return ()
+        # no tighter law is known before sizes are
         return (ConcentratedEvent(concentrated_rho(study.exact_epsilon, study.exact_delta)),)
 
     def attempt(
@@ -273,6 +276,7 @@ def gain_of_committee(noise: str, nodes: int, max_colluding: int) -> str:
     honest = nodes - max_colluding
     if noise != "distributed" or nodes <= USUAL_COMMITTEE or honest >= nodes:
         return ""
+    # variance of N parts calibrated for h: N/h of one draw
     times = sqrt(nodes / honest)
     return (
         f'noise = "in_mpc" has 1/{times:.3g} of this noise\'s standard deviation; '

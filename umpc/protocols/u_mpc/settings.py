@@ -174,6 +174,7 @@ def usual_settings(entries: Mapping[str, Any], nodes: int, epsilon: str) -> dict
     finite bits would mean nothing.
     """
     try:
+        # a large ε needs finer thresholds than 64 bits
         small = exact(epsilon, "epsilon") <= MOST_EPSILON_IN_MPC
     except StudyError:
         small = False
@@ -209,6 +210,7 @@ def check_settings(study: Study) -> None:
         )
     check_choice("transfers", settings.transfers, TRANSFERS)
     _check_dealer(study, settings)
+    # docs/privacy.md: what the argument against liars needs
     if study.adversary == LYING_NODES:
         check_against_liars(study, settings)
     _check_coins(settings)
@@ -270,17 +272,20 @@ def check_against_liars(study: Study, settings: UMpcSettings) -> None:
 
     Raises: StudyError, KernelError, RangeError.
     """
+    # only the dealer's masks bound what an owner can claim
     if settings.backend != "shared":
         raise StudyError(
             f'{AGAINST_LIARS} takes backend = "shared" with a dealer, got {settings.backend!r}: '
             f"{LIES[settings.backend]} would not be noticed"
         )
+    # a lying member of a committee could bias its coins
     if settings.noise != "distributed":
         raise StudyError(
             f'{AGAINST_LIARS} takes noise = "distributed", where the honest nodes\' own noise '
             f"suffices, got {settings.noise!r}: leave the key out"
         )
     for kernel in study.parsed_kernels:
+        # a lie about one record must stay bounded on each edge
         reason = obstacle(kernel.polynomial, kernel.degree)
         if reason:
             raise KernelError(
@@ -324,6 +329,7 @@ def sum_reports(
     return [
         SumReport(
             kernel=kernel.text,
+            # exact rational until here
             mean=float(Fraction(total) * kernel.unit / sizes.edges),
             epsilon=float(epsilon),
             noise_std=law.std * float(kernel.unit) / sizes.edges,
@@ -345,13 +351,16 @@ def noisy_sums(shares: Sequence[bytes], sums: int, ring: Ring | None = None) -> 
     Args:
         ring: the ring of shares of every edge's value; without it a share is one element a sum.
     """
+    # the width of an element tells the ring
     ring = ring or Ring(8 * len(shares[0]) // sums)
     rows = [
         np.frombuffer(share, dtype=ring.dtype.newbyteorder("<")).reshape(sums, -1)
         for share in shares
     ]
     parts = np.stack([row.sum(axis=1, dtype=ring.dtype) for row in rows])
+    # zero shares cancel mod 2^w
     totals = parts.sum(axis=0, dtype=ring.dtype)
+    # signed: the ring holds sum and noise
     return [ring.decode(int(total)) for total in totals]
 
 
@@ -362,6 +371,7 @@ def sampling_bound(width: float, sizes: Sizes) -> float:
     factor/|E| of it (`umpc/ustat/design.py`). P pairings are independent of each other, so their
     variance is P times smaller than that of one pairing.
     """
+    # Bell et al. 2020, section 5: independent pairings
     draws = pairings_of(sizes.study.edges)
     edges = sizes.edges // (draws or 1)
     if not draws and edges >= sizes.sets:

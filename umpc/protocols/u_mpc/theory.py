@@ -48,10 +48,12 @@ def error_of_sums(
         )
     laws = noise_of_sums(sizes) if laws is None else laws
     units = [float(kernel.unit) / sizes.edges for kernel in study.parsed_kernels]
+    # errors of means, in the statistic's unit
     stds = [law.std * unit for law, unit in zip(laws, units, strict=True)]
     released = estimate(study.estimator, list(table.means), stds, [0.0] * len(stds), sizes.sets)
     if released.value is None and table.statistic is not None:
         raise StudyError(f"the report is expected to have {released.note}")
+    # delta method: independent noises add up in squares
     noise = sqrt(sum((slope * std) ** 2 for slope, std in zip(table.slopes, stds, strict=True)))
     return PredictedError(noise, table.sampling_std(sizes))
 
@@ -114,6 +116,7 @@ def _least_edges(
     low, high = 0, ceil(most / each)
     if not is_enough(edges(high)):
         return None
+    # errors fall with δ_max, so bisection finds the least
     while high - low > 1:
         middle = (low + high) // 2
         if is_enough(edges(middle)):
@@ -133,6 +136,7 @@ def usual_edges(study: Study) -> str:
     """The rule for a study that names no edges."""
     if study.degree == 1:
         return "all"
+    # equal degrees: noise of a mean does not grow with |E|
     count = BUDGET_BYTES * 8 // bits_of_an_edge(study)
     # two digits are enough for a budget
     unit = 10 ** max(0, len(str(count)) - 2)
@@ -164,6 +168,7 @@ def _dealt_and_opened(study: Study, *, few: bool) -> int:
     everybody = tuple(range(study.degree))
     program = compile_program(study.parsed_kernels, RINGS[-1], [everybody], few=few)
     (plan,) = program.plans.values()
+    # dealer's bits to all owners of an edge
     dealt = sum(plan.dealt_bits(party) for party in plan.everybody)
     opened = sum(
         plan.open_width(layer, party)

@@ -104,10 +104,13 @@ def clip_columns(
         return dict(columns)
     away = np.stack([columns[each.name] - each.centre for each in coordinates])
     scales = np.array([[float(each.scale)] for each in coordinates])
+    # norm of the scales, in floats
     lengths = np.sqrt(((away / scales) ** 2).sum(axis=0))
     limit = float(most)
     is_outside = lengths > limit * (1 + ROUNDING)
+    # shrink to the sphere; rounding is towards the centre
     factors = np.where(is_outside, limit / np.maximum(lengths, limit), 1.0)
+    # truncation never lengthens a coordinate
     moved = np.trunc(away * factors).astype(np.int64)
     found = dict(columns)
     for row, each in zip(moved, coordinates, strict=True):

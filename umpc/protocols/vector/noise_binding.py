@@ -44,6 +44,7 @@ def scales_of(sizes: Sizes) -> tuple[Fraction, ...]:
     loss = loss_of(study)
     if loss is None:
         return tuple(map(Fraction, sizes.sensitivities))
+    # a clipped record moves δ_max edges by change·C each
     most = sizes.max_degree * loss.change * clip_of(study) * ALLOWED
     return tuple(
         most * each.scale * study.schema[each.name].resolution / kernel.unit
@@ -59,11 +60,15 @@ def noise_of_vector(sizes: Sizes) -> tuple[VectorNoise, ...]:
     is_bounded = loss_of(study) is not None
     steps = study.settings_as(VectorSettings).steps
     if study.noise == "gaussian":
+        # Σ (change_i/S_i)² ≤ square
         square = 1 if is_bounded else len(scales)
+        # Kairouz, Liu & Steinke 2021, for the whole course
         return joint_gaussian(
             study.exact_epsilon, study.exact_delta, scales, square, nodes, honest, steps
         )
+    # Cauchy–Schwarz: L1 norm ≤ √m · L2 norm
     length = _root(len(scales)) if is_bounded else Fraction(len(scales))
+    # basic composition over the steps of a course
     epsilon = study.exact_epsilon / steps / length
     return tuple(DistributedLaplace(epsilon, ceil(scale), nodes, honest) for scale in scales)
 
@@ -80,6 +85,7 @@ def vector_attempt(
 
 def _root(number: int) -> Fraction:
     """√number, rounded up."""
+    # rounded up: noise is never too small
     return Fraction(isqrt((number << 2 * ROOT_BITS) - 1) + 1, 1 << ROOT_BITS)
 
 
@@ -92,6 +98,7 @@ class VectorNode(UMpcNode):
     def __init__(
         self, own: Credentials, study: Study, columns: Columns, records: int, entropy: Entropy
     ):
+        # clip first: the sensitivity counts on it
         clipped = clip_columns(columns, coordinates_of(study), clip_of(study))
         super().__init__(own, study, clipped, records, entropy)
 
