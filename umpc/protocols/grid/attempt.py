@@ -157,6 +157,7 @@ TOTAL = "total"
 
 def total_statement(attempt: bytes, total: bytes) -> bytes:
     """The bytes that every node signs of a total. Args: attempt: its id. total: its SHA-256."""
+    # spec/grid.py, `total_statement`
     return digest(b"umpc total 1", attempt, total)
 
 
@@ -176,6 +177,7 @@ def check_signed(
     """
     for number, (member, key) in enumerate(zip(members, keys, strict=True)):
         signature = signatures[number] if len(signatures) == len(keys) else b""
+        # two totals would open a difference of masked tables
         if not is_signature(key, statement, signature):
             other = f"{relay} told it another one, or changed its signature"
             raise RemoteProtocolError(

@@ -47,6 +47,7 @@ def grid_of(study: Study) -> Grid | DyadicGrid:
     label = study.label if study.two_sample else ""
     kernels = study.parsed_kernels
     try:
+        # two wide columns: tables of leading bits
         if levels := study.settings_as(GridSettings).levels:
             return compile_dyadic(kernels, levels)
         return compile_grid(kernels, study.schema, label=label, cuts=cut_points(study))
@@ -88,6 +89,7 @@ def statistic_of_grid(study: Study, columns: Columns, first: int) -> float | Non
     means = []
     for form, kernel in zip(masked_forms(grid), study.parsed_kernels, strict=True):
         public = form.public(table, form.image(table))
+        # the oracle: 2·S (6·S) of all records in the clear
         multiplied = ring.decode(ring.encode(public + form.own(table)))
         means.append(float(multiplied // factor * kernel.unit / sizes.sets))
     zeros = [0.0] * len(means)
@@ -99,6 +101,7 @@ def ring_of(sizes: Sizes) -> Ring:
     study = sizes.study
     laws = noise_of_sums(sizes)
     factor = factor_of(study.degree)
+    # shares are of factor · (S + noise): no wrap-around
     bound = factor * max(
         sizes.edges * kernel.magnitude_units + law.tail_bound()
         for kernel, law in zip(study.parsed_kernels, laws, strict=True)
@@ -157,6 +160,7 @@ def cost_of(attempt: GridAttempt) -> Cost:
     if isinstance(attempt, DealerlessAttempt):
         return replace(rest, bytes_offline=rest.bytes_offline + _set_up_bytes(attempt))
     layout = attempt.layout
+    # ĥ_u up, Ĥ down
     vector = {(step, 0): layout.wire_bytes(step) for step in (HISTOGRAM, TOTAL)}
     return replace(rest, sent=tuple(sent_by_round(vector) for _ in attempt.members))
 

@@ -58,12 +58,14 @@ class TotalOfTables:
         """
         layout = self.attempt.layout
         try:
+            # spec/grid.py, `run`: ĥ_u, uniform without the node's seed
             start, values = layout.read(HISTOGRAM, self._came[node], frame)
         except EncodingError as error:
             name = self.attempt.members[node].name
             raise RemoteProtocolError(
                 f"{name}: {error.message}", culprit=name, step=STEP
             ) from error
+        # Ĥ = Σ ĥ_u = H + a
         self._total[start : start + len(values)] += values
         self._came[node] += 1
         return self._came[node] == layout.frames
@@ -81,6 +83,7 @@ class TotalOfTables:
         state = hashlib.sha256()
         for frame in self.total():
             state.update(frame.payload)
+        # each node's signature, where it comes from
         statement = total_statement(self.attempt.id, state.digest())
         check_signed(statement, self.attempt.members, self._keys, signatures, None)
 
@@ -127,6 +130,7 @@ class GridCoordinator(UMpcCoordinator):
         laws = noise_of_sums(sizes)
         factor = factor_of(self.study.degree)
         multiplied = noisy_sums(shares, len(self.study.kernels))
+        # each is 2·S (6·S): another remainder means that somebody deviated
         if any(total % factor for total in multiplied):
             raise impossible(self.study, f"shares add up to a multiple of {factor}")
         totals = [total // factor for total in multiplied]

@@ -86,6 +86,7 @@ def entry_ranges(grid: Grid | DyadicGrid) -> list[EntryRange]:
     for number, feature in enumerate(layout.features):
         low, high = 1, 1
         if feature:
+            # values that a feature of one record may have
             low, high = bound(Polynomial(((feature, Fraction(1)),)), grid.cuts.coarse)
         start = number * size
         found.append(EntryRange(start, start + size, min(low, 0), max(high, 0)))
@@ -114,6 +115,7 @@ def cross_pairs(members: Sequence[Member]) -> Iterator[CrossPair]:
     """All pairs of nodes that both have records, in the study's order."""
     for first, second in combinations(range(len(members)), 2):
         sender, chooser = first, second
+        # the node with fewer records chooses: its entries have fewer bits
         if members[first].records < members[second].records:
             sender, chooser = second, first
         if members[chooser].records:
@@ -139,6 +141,7 @@ class CrossPlan(ChunkPlan):
     @property
     def chunk_edges(self) -> int:
         """The cells of a full chunk: as many as fit a message of either round."""
+        # both rounds of a chunk must fit a message
         most = MAX_PAYLOAD // correction_bytes(self.bits, self.width, self.sums)
         room = MAX_PAYLOAD - CHECK_ROOM
         chosen = room // EXTENSION_ROW_BYTES * BITS_A_BYTE_ROW // self.bits
@@ -148,9 +151,11 @@ class CrossPlan(ChunkPlan):
         """A party's message of a round, with zero bytes in place of its content."""
         chooses = party == self.chooser
         if round == CORRECT:
+            # round 2: the sender corrects, the chooser is silent
             if chooses:
                 return silence(MULTIPLES, CORRECT)
             return correction_shape(count, self.bits, self.width, self.sums)
+        # round 1: a transfer for each bit of an entry
         return extension_shape(count, self.bits) if chooses else silence(EXTEND, 1)
 
 
@@ -212,6 +217,7 @@ class DealerlessAttempt(GridAttempt):
     @cached_property
     def program(self) -> ChunkProgram:
         program = require(super().program, Program)
+        # no edges: cross terms take the place of cells
         return CrossProgram(program.ring, program.wires, program.plans)
 
     @cached_property
@@ -264,6 +270,7 @@ class DealerlessAttempt(GridAttempt):
         """The chunks of all cross terms, which take turns, so that every node has work."""
         waiting = [self._chunks_of_pair(pair) for pair in self.pairs.values()]
         while waiting:
+            # pair by pair in turn: nobody waits for one pair
             taken = [(each, next(each, None)) for each in waiting]
             yield from (chunk for _, chunk in taken if chunk is not None)
             waiting = [each for each, chunk in taken if chunk is not None]

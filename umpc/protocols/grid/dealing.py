@@ -29,6 +29,7 @@ class GridDealing:
     def __init__(self, attempt: GridAttempt, entropy: Entropy):
         self.attempt = attempt
         self._entropy = entropy
+        # one seed a node, of which its mask is a stream
         self._seeds = [entropy(SEED_BYTES) for _ in attempt.members]
         self._dealt = 0
         self._forms = masked_forms(attempt.grid)
@@ -52,6 +53,7 @@ class GridDealing:
             raise LocalProtocolError("the grid's masks were dealt before; they serve one table")
         self._dealt += 1
         if self._masks is None:
+            # the dealer knows a = Σ a_u, and nothing of any table
             self._masks = self._sum_of_masks()
         if self.attempt.is_of_vector(chunk):
             yield from self._deal_vector(chunk, self._masks)
@@ -61,6 +63,7 @@ class GridDealing:
     def _deal_vector(self, chunk: Chunk, masks: Elements) -> Iterator[tuple[int, Frame]]:
         """The last node's share of a part of a vector; the others have a seed for theirs."""
         if chunk.start == 0:
+            # computed once, when its first part is due
             self._vector = self._missing_vector(chunk.sum, masks)
         last = len(self._seeds) - 1
         for node in range(last):
@@ -75,6 +78,7 @@ class GridDealing:
         if vector is None:
             raise LocalProtocolError("this sum has no vector to deal")
         self._numbers.append(value)
+        # last share = vector − Σ of the others' streams
         missing = vector.astype(layout.ring.dtype)
         for seed in self._seeds[:-1]:
             stream = vector_stream(seed, self.attempt.id, number)
@@ -91,7 +95,9 @@ class GridDealing:
         last = len(self._seeds) - 1
         missing = np.array(numbers, dtype=np.uint64).astype(ring.dtype)
         for node in range(last):
+            # uniform share for each node but the last
             share = np.frombuffer(self._entropy(ring.bytes * len(numbers)), dtype=ring.dtype)
+            # additive shares of c: the last one is what is missing
             missing -= share
             yield node, self._frame(chunk, share)
         yield last, self._frame(chunk, missing)
@@ -108,5 +114,6 @@ class GridDealing:
         for seed in self._seeds:
             stream = mask_stream(seed, self.attempt.id)
             for start, stop in layout.ranges:
+                # a = Σ a_u, frame by frame
                 total[start:stop] += stream.words(stop - start, layout.ring.dtype)
         return total.astype(working_kind(layout.ring, self.attempt.study.degree), copy=False)

@@ -39,11 +39,13 @@ FRAME_BYTES = MAX_PAYLOAD // 2
 
 def mask_stream(seed: bytes, attempt: bytes) -> Stream:
     """The stream of a node's mask, one ring element for each cell in their order."""
+    # a_u: spec/grid.py, `deal`
     return Stream(derive(seed, "grid mask", attempt))
 
 
 def vector_stream(seed: bytes, attempt: bytes, number: int) -> Stream:
     """The stream of a node's share of the vector that is dealt for one sum. Args: number: its."""
+    # g_u: this node's share of ∇C(a)
     return Stream(derive(seed, "grid vector", attempt, number))
 
 
@@ -57,6 +59,7 @@ def inner(left: NDArray[Word], right: NDArray[Word]) -> int:
 
     Args: both (n,) of one ring, uint32 or uint64. Returns: congruent to it, and below 2^w.
     """
+    # products wrap mod 2^w, which is what is wanted
     return int(np.einsum("i,i->", left, right))
 
 
@@ -102,6 +105,7 @@ class MaskLayout:
         due = (step, 0, (), number)
         size = count * self.ring.bytes
         sizes = (frame.count, frame.width, len(frame.payload))
+        # frames come in order, each once
         if number >= self.frames or frame.key != due:
             expected = f"frame {number} of {step}" if number < self.frames else "no frame"
             raise EncodingError(f"{frame.label} came where {expected} was due")
@@ -179,14 +183,17 @@ class PairSum:
         return self.form.apply(total)
 
     def public(self, total: Elements, image: Elements) -> int:
+        # Ĥᵀ A Ĥ, which everybody can compute
         return inner(total, image)
 
     def dealt(self, mask: Elements) -> tuple[Elements | None, int]:
+        # c = aᵀ A a, of which the nodes get shares
         return None, inner(mask, self.form.apply(mask))
 
     def own(self, table: Words) -> int:
         if isinstance(self.form, PairForm) and not self.form.own.terms:
             return 0  # f(r, r) is 0, as for differences and signs of them
+        # pairs (r, r) are no pairs: take them out
         return -inner(self.form.diagonal(), table)
 
 
@@ -201,9 +208,11 @@ class TripleSum:
         return self.form.gradient(widened(total))
 
     def public(self, total: Elements, image: Elements) -> int:
+        # C(Ĥ) − Q(Ĥ), public
         return self.form.value(widened(total))
 
     def dealt(self, mask: Elements) -> tuple[Elements | None, int]:
+        # ∇C(a) and −C(a) − Q(a): spec/grid.py, `deal`
         return self.form.dealt(widened(mask))
 
     def own(self, table: Words) -> int:

@@ -142,7 +142,7 @@ class UMpcNode(NodeSide):
             is_first = self.index == attempt.committee[0]
             return [-coins.offset * is_first for coins in attempt.coins]
         laws = noise_of_sums(attempt.sizes)
-        # Balle et al. 2020: a Polya share of discrete Laplace noise
+        # own part of each sum's noise (Balle et al. 2020 for discrete Laplace)
         return [law.draw(self._random_bits) for law in laws if isinstance(law, NodeNoise)]
 
     def _random_words(self, count: int) -> np.ndarray:

@@ -174,7 +174,7 @@ def usual_settings(entries: Mapping[str, Any], nodes: int, epsilon: str) -> dict
     finite bits would mean nothing.
     """
     try:
-        # a large ε needs finer thresholds than 64 bits
+        # above it the δ of finite bits would mean nothing
         small = exact(epsilon, "epsilon") <= MOST_EPSILON_IN_MPC
     except StudyError:
         small = False
@@ -272,7 +272,7 @@ def check_against_liars(study: Study, settings: UMpcSettings) -> None:
 
     Raises: StudyError, KernelError, RangeError.
     """
-    # only the dealer's masks bound what an owner can claim
+    # owners that make their own material can lie unnoticed
     if settings.backend != "shared":
         raise StudyError(
             f'{AGAINST_LIARS} takes backend = "shared" with a dealer, got {settings.backend!r}: '

@@ -67,6 +67,7 @@ class Axis:
 
     def place_of(self, columns: Columns, count: int) -> Integers:
         """(count,) int64 in [0, size): each record's place, for fields within their bounds."""
+        # places count from the least value
         return evaluate_local(self.form, {0: columns}, count) - self.low
 
     def inside(self, columns: Columns, count: int) -> Integers:
@@ -89,6 +90,7 @@ ONE = Axis(constant(1), 1, 1)
 
 def axis_of(form: Polynomial, schema: Schema) -> Axis:
     """The axis of a number. Raises: RangeError where it may not fit 62 bits."""
+    # public bounds make the axis: no record is looked at
     low, high = bound(form, schema)
     return Axis(form, low, high - low + 1)
 
@@ -148,6 +150,7 @@ class OrderLink:
         All numbers fit 62 bits, because `bound` accepted the kernel.
         """
         u = first.values
+        # α·u + β·w + γ·u·w + c is linear in w for a fixed u
         slope = self.beta + self.gamma * u
         level = self.alpha * u + self.constant
         # level + slope·w < 0, or = 0, for w = second.low + place
@@ -158,8 +161,10 @@ class OrderLink:
             least = np.full_like(root, second.low)
             most = np.full_like(root, second.low + second.size)
             # w < −level/slope, rounded up; or w > −level/slope, rounded down
+            # dividing by a negative slope turns the comparison
             low = np.where(slope > 0, least, root + 1)
             high = np.where(slope > 0, np.where(exact, root, root + 1), most)
+        # slope 0: all places or none
         flat = level < 0 if self.kind == "less" else level == 0
         low = np.where(slope == 0, second.low, low)
         high = np.where(slope == 0, second.low + np.where(flat, second.size, 0), high)
@@ -187,11 +192,13 @@ def link_of(bit: BitAtom, first: int, second: int) -> OrderLink:
         records = {record for factor, _ in monomial for record in factor.records}
         if len(records) == 1:
             parts[min(records)][monomial] = coefficient
+        # a product across both records gives γ
         elif records:
             mixed.append((*_halves(monomial, first, second), coefficient))
     for record, terms in parts.items():
         if terms:
             own[record].append(relabel(build(terms), {record: 0}))
+    # all parts of one record must be multiples of one number
     u, alpha = _number([*own[first], *(left for left, _, _ in mixed)], bool(own[first]))
     w, beta = _number([*own[second], *(right for _, right, _ in mixed)], bool(own[second]))
     gamma = sum(int(coefficient) for _, _, coefficient in mixed)
@@ -220,6 +227,7 @@ def _number(parts: list[Polynomial], scaled: bool) -> tuple[Polynomial, int]:
     """
     oriented = [(*poly.orient(part), part.unit) for part in parts]
     (form, flipped, unit), *others = oriented
+    # two numbers of one record: no single axis orders them
     if any(other != form for other, _, _ in others):
         raise DoesNotFactor
     return form, (-1 if flipped else 1) * int(unit) if scaled else 0
@@ -231,5 +239,6 @@ def intersection(links: Iterable[OrderLink], first: Axis, second: Axis) -> Bound
     high = np.full(first.size, second.size, dtype=np.int64)
     for link in links:
         least, most = link.interval(first, second)
+        # intervals intersect in an interval
         low, high = np.maximum(low, least), np.minimum(high, most)
     return low, np.maximum(low, high)

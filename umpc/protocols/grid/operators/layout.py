@@ -82,6 +82,7 @@ class Layout:
             part = cell[block]
             some = {name: column[block] for name, column in columns.items()}
             for axis in self.axes:
+                # mixed radix: one digit for each axis
                 part *= axis.size
                 part += axis.inside(some, len(part))
 
@@ -94,9 +95,11 @@ class Layout:
         table = np.zeros((len(self.features), prod(self.shape[1:])), dtype=np.uint64)
         for row, feature in zip(table, self.features, strict=True):
             if feature == ():
+                # a record adds 1 to its cell
                 np.add.at(row, cell, np.uint64(1))
                 continue
             value = Polynomial(((feature, Fraction(1)),))
+            # a record adds its feature's value, mod 2^64
             np.add.at(row, cell, evaluate_local(value, {0: columns}, len(cell)).view(np.uint64))
         return table.reshape(-1)
 
@@ -112,6 +115,7 @@ def lay_out(locals_: Iterable[Monomial], axes: Sequence[Axis], schema: Schema) -
     while improved:
         improved = False
         for name in sorted({name for feature in best.features for name in _names(feature)}):
+            # a field as an axis of its own, in place of features
             other = _layout(factors, [*_without_one(best.axes), field_axis(name, schema)])
             if other.cells <= best.cells:
                 best, improved = other, True
@@ -189,6 +193,7 @@ def _coarser(layout: Layout, most: int) -> list[tuple[Axis, int]]:
     if kept >= 2:
         return [(widest, kept)]
     sizes = [axis.size for axis in layout.axes]
+    # halve the widest axis until the table fits
     while len(layout.features) * prod(sizes) > most and max(sizes) > 2:
         place = sizes.index(max(sizes))
         sizes[place] = (sizes[place] + 1) // 2

@@ -72,7 +72,9 @@ class Matrix:
         keys: dict[_Key, int] = {}
         for entry in entries:
             left, right = layout.place(entry.output), layout.place(entry.input)
+            # each comparison links one axis of either record
             links = [link_of(bit, output, input) for bit in entry.bits]
+            # a product over axes: one operator for each
             order, parts = _along_axes(layout.axes, links, left, right)
             numbers = tuple(keys.setdefault(part, len(keys)) for part in parts)
             block = (left.feature, right.feature, order)
@@ -120,6 +122,7 @@ class Matrix:
             for place, leg in enumerate(chain.legs):
                 image = np.empty((1, leg.outputs, 1), dtype=np.uint64)
                 leg.apply(right[1 + chain.order[place]].reshape(1, -1, 1), image)
+                # ⟨v, A·w⟩ factors over the axes
                 product *= int(np.dot(left[1 + place], image.reshape(-1)))
             total += product
         return total % (1 << 64)
@@ -160,6 +163,7 @@ class Matrix:
             else:
                 target = current
             outer, inner = prod(shape[:axis]), prod(shape[axis + 1 :])
+            # one axis after the other: Π of legs
             leg.apply(
                 current.reshape(outer, leg.inputs, inner), target.reshape(outer, leg.outputs, inner)
             )
@@ -181,6 +185,7 @@ def _along_axes(
     along: dict[int, list[OrderLink]] = {}
     for link in links:
         outer, inner = numbers[link.first], numbers[link.second]
+        # one axis against two: no product over axes
         if pairs.setdefault(outer, inner) != inner:
             raise DoesNotFactor
         along.setdefault(outer, []).append(link)
@@ -223,6 +228,7 @@ def grouped(terms: Iterable[tuple[int, tuple[int, ...]]], axes: int) -> list[Pro
     while True:
         before = len(products)
         for axis in range(axes):
+            # a·c + b·c = (a + b)·c, axis by axis
             products = _merged(products, axis)
         if len(products) == before:
             return products
@@ -236,6 +242,7 @@ def _merged(products: Sequence[Product], axis: int) -> list[Product]:
         rest = []
         for place, combination in enumerate(product):
             if place != axis:
+                # up to a factor, so that more products merge
                 factor, primitive = _primitive(combination)
                 scale *= factor
                 rest.append(primitive)
@@ -311,6 +318,7 @@ class OwnPart:
                 shape[axis] = -1
                 if factors:
                     weight = to_words(self.layout.weight(axis, factors))
+                    # own factors at each place, as an outer product
                     product = product * weight.reshape(shape)
             found.append((placed.feature, product))
         return found
