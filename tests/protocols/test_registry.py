@@ -24,8 +24,8 @@ from tests.support.vector import vector_study
 from umpc.errors import EncodingError, InvalidEpsilon, StudyError
 from umpc.protocols.base.one_message import OneMessageNode
 from umpc.protocols.base.one_message_protocol import OneMessageCoordinator
-from umpc.protocols.grid.coordinator import GridCoordinator
 from umpc.protocols.grid.node import GridNode
+from umpc.protocols.grid.protocol import GridCoordinator
 from umpc.protocols.registry import (
     PROTOCOLS,
     USUAL,
@@ -37,8 +37,8 @@ from umpc.protocols.registry import (
     possible_values,
     protocol_of,
 )
-from umpc.protocols.u_mpc.coordinator import UMpcCoordinator
 from umpc.protocols.u_mpc.node import UMpcNode
+from umpc.protocols.u_mpc.protocol import UMpcCoordinator
 from umpc.protocols.vector.noise_binding import VectorNode
 from umpc.protocols.vector.protocol import VectorCoordinator
 from umpc.study.settings import keys_of, name_of

@@ -4,7 +4,6 @@
 |---|---|
 | `registry.py` | every protocol by its name |
 | `auto.py` | `backend = "auto"`: the cheaper of the grid and of pairs |
-| `arrays.py` | names for the types of arrays |
 | `base/` | the protocol object, and both sides of a study |
 | `u_mpc/` | noisy sums under secret sharing |
 | `grid/` | noisy sums over all sets, from one masked histogram |

@@ -22,8 +22,6 @@
 | `design.py` | how much of a kernel's variance is left in its mean over E, at most |
 | `sampling.py` | edge sets from a seed: balanced, pairings, or across two classes |
 | `edge_blocks.py` | lists of edges that are read block by block; graphs with equal degrees |
-| `drawn_edges.py` | edge sets without regard to degrees: uniform and Bernoulli |
-| `levelling.py` | edges of three and more records, with degrees as equal as possible |
 | `condition.py` | a condition on one record, such as age >= 40 |
 | `strata.py` | kernels inside a stratum |
 | `cell_rows.py` | all cells as rows of arrays, and listed cells that are made when asked for |

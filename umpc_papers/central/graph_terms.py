@@ -12,7 +12,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from umpc.protocols.arrays import Integers
+from umpc.mpc.arrays import Integers
 from umpc.ustat.clear import Columns, evaluate_clear
 from umpc.ustat.expression import Expression, Rebuild, interpret
 from umpc.ustat.kernel import Kernel

@@ -28,7 +28,7 @@ import numpy as np
 from umpc.dp.checks import is_integer
 from umpc.dp.random_bits import RandomBits
 from umpc.errors import KernelError, RangeError, StudyError, TooFewRecords
-from umpc.protocols.arrays import Integers, Words
+from umpc.mpc.arrays import Integers, Words
 from umpc.ustat.cell_rows import unrank
 from umpc.ustat.clear import Columns
 from umpc.ustat.kernel import Kernel

@@ -22,7 +22,7 @@ from math import prod
 import numpy as np
 
 from umpc.errors import KernelError, StudyError
-from umpc.protocols.arrays import Floats, Integers
+from umpc.mpc.arrays import Floats, Integers
 from umpc.protocols.grid.operators.axis import (
     Axis,
     DoesNotFactor,

@@ -19,7 +19,7 @@ from tests.support.released import released_by
 from tests.support.studies import make_members, make_study
 from umpc.errors import AlreadyReleased, RangeError, RemoteProtocolError, StudyError, TooFewRecords
 from umpc.protocols.base.one_message_protocol import OneMessageCoordinator, cost_of_messages
-from umpc.protocols.u_mpc.coordinator import UMpcCoordinator
+from umpc.protocols.u_mpc.protocol import UMpcCoordinator
 from umpc.study import messages as m
 from umpc.study.cost import Measured
 from umpc_papers.ghazi_rounds.coordinator import RoundsCoordinator

@@ -8,9 +8,7 @@
 | `binding.py` | a study's grid, ring, noise and attempt |
 | `attempt.py` | the facts of one attempt: no edges, one vector of cells |
 | `masked_form.py` | a sum from the total, and what the dealer deals for it |
-| `dealing.py` | the dealer's part |
 | `node.py` | the node's side |
-| `coordinator.py` | the coordinator's side |
 | `cross_terms.py` | without a dealer: who chooses by how many bits, and in which messages |
 | `node_without_dealer.py` | without a dealer: the node's side |
 | `operators/` | a kernel as operators on a table of cells |

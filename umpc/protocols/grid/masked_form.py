@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from umpc.crypto.prg import Stream, derive
 from umpc.crypto.ring import Elements, Ring, Word
 from umpc.errors import EncodingError
-from umpc.protocols.arrays import Words
+from umpc.mpc.arrays import Words
 from umpc.protocols.grid.operators import DyadicGrid, Form, Grid, TripleForm
 from umpc.protocols.grid.operators.matrix import PairForm
 from umpc.study.messages import MAX_PAYLOAD, Frame, frame_bytes

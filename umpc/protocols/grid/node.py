@@ -34,10 +34,10 @@ from umpc.crypto.ring import Elements
 from umpc.crypto.rounds import Protocol
 from umpc.crypto.signing import Credentials
 from umpc.errors import EncodingError, LocalProtocolError, RemoteProtocolError
+from umpc.mpc.arrays import Words
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk, require
 from umpc.mpc.masked.material import dealt_bytes
-from umpc.protocols.arrays import Words
 from umpc.protocols.base.node import NodeAggregation
 from umpc.protocols.grid.attempt import (
     HISTOGRAM,

@@ -25,6 +25,7 @@ import numpy as np
 from umpc.crypto.prg import FixedKeyHash, derive, digest
 from umpc.crypto.rounds import Finished, Message, Protocol, resume
 from umpc.errors import EncodingError, LocalProtocolError
+from umpc.mpc.arrays import Words
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk, require
 from umpc.mpc.transfers.committee_links import CommitteeLinks
@@ -34,7 +35,6 @@ from umpc.mpc.transfers.ot_inner_products import (
     receive_inner_products,
     send_inner_products,
 )
-from umpc.protocols.arrays import Words
 from umpc.protocols.grid.binding import grid_attempt
 from umpc.protocols.grid.cross_terms import SET_UP_ROUND, CrossPair, DealerlessAttempt
 from umpc.protocols.grid.masked_form import PairSum, inner, masked_forms

@@ -6,6 +6,5 @@
 | `settings.py` | the settings of a study, their usual values and rules |
 | `noise_binding.py` | the noise of each sum, and the attempt in a ring that holds both |
 | `node.py` | a node's side from then on: edges in cells, and the noisy share |
-| `coordinator.py` | the coordinator's side: it adds up the noisy shares |
 | `theory.py` | the predicted error, and how many edges an error needs |
 """

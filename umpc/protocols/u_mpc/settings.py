@@ -22,9 +22,8 @@ from umpc.study.rules import check_between_0_and_1, check_choice
 from umpc.study.settings import LYING_NODES, Settings, describe
 from umpc.study.sizes import Sizes
 from umpc.ustat.design import largest_factor, largest_factor_two_sample
-from umpc.ustat.drawn_edges import largest_random_factor
 from umpc.ustat.robust import obstacle
-from umpc.ustat.sampling import UNBALANCED, pairings_of
+from umpc.ustat.sampling import UNBALANCED, largest_random_factor, pairings_of
 
 NOISES = ("distributed", "in_mpc", "skellam", "binomial")
 COMMITTEE_NOISES = ("in_mpc", "binomial")

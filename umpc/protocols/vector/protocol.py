@@ -19,9 +19,8 @@ from umpc.protocols.base.node import NodeSide
 from umpc.protocols.base.promise import PromiseTerms
 from umpc.protocols.base.protocol import Line, StudyProtocol, Variant
 from umpc.protocols.base.seed_agreement import Entropy
-from umpc.protocols.u_mpc.coordinator import UMpcCoordinator
 from umpc.protocols.u_mpc.noise_binding import ring_for
-from umpc.protocols.u_mpc.protocol import LOUD, UMpc
+from umpc.protocols.u_mpc.protocol import LOUD, UMpc, UMpcCoordinator
 from umpc.protocols.u_mpc.settings import Law, noisy_sums, sum_reports
 from umpc.protocols.vector.noise_binding import VectorNode, noise_of_vector, vector_attempt
 from umpc.protocols.vector.settings import (

@@ -18,7 +18,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from umpc.errors import LocalProtocolError
-from umpc.protocols.arrays import Flags, Integers
+from umpc.mpc.arrays import Flags, Integers
 from umpc.protocols.grid.operators.splitting import fields_of, own_factors
 from umpc.ustat import polynomial as poly
 from umpc.ustat.clear import Columns

@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 
 from umpc.crypto.ring import Word
 from umpc.errors import KernelError, LocalProtocolError
-from umpc.protocols.arrays import Integers, Words
+from umpc.mpc.arrays import Integers, Words
 from umpc.protocols.grid.operators.axis import (
     ONE,
     Axis,

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from umpc.crypto.ring import Word
 from umpc.errors import KernelError, LocalProtocolError, RangeError
-from umpc.protocols.arrays import Integers, Words
+from umpc.mpc.arrays import Integers, Words
 from umpc.protocols.grid.operators.axis import Axis, field_axis
 from umpc.protocols.grid.operators.cuts import uses_more_than_order
 from umpc.protocols.grid.operators.layout import MAX_CELLS

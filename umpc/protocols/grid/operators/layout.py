@@ -19,7 +19,7 @@ from math import ceil, prod
 import numpy as np
 
 from umpc.errors import RangeError
-from umpc.protocols.arrays import Integers, Words
+from umpc.mpc.arrays import Integers, Words
 from umpc.protocols.grid.operators.axis import ONE, Axis, field_axis
 from umpc.protocols.grid.operators.cuts import uses_more_than_order
 from umpc.protocols.grid.operators.splitting import fields_in

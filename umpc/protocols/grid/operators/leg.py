@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from umpc.crypto.ring import Elements, Word
-from umpc.protocols.arrays import Integers, Words
+from umpc.mpc.arrays import Integers, Words
 from umpc.protocols.grid.operators.axis import Bounds
 from umpc.ustat.blocks import in_blocks
 

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from umpc.crypto.ring import Word
-from umpc.protocols.arrays import Words
+from umpc.mpc.arrays import Words
 from umpc.protocols.grid.operators.axis import Axis, DoesNotFactor, OrderLink, intersection, link_of
 from umpc.protocols.grid.operators.layout import Layout, Placed
 from umpc.protocols.grid.operators.leg import Leg, Piece, to_words, word

@@ -27,7 +27,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from umpc.protocols.arrays import Words
+from umpc.mpc.arrays import Words
 from umpc.protocols.grid.operators.axis import DoesNotFactor
 from umpc.protocols.grid.operators.layout import Layout
 from umpc.protocols.grid.operators.leg import word
