@@ -31,13 +31,13 @@ from tests.support.mpc_studies import (
     table_starts,
     tree_hash_of,
 )
+from tests.support.one_chunk import evaluate_chunk
 from tests.support.studies import generator
 from umpc.crypto.ring import RINGS
 from umpc.crypto.rounds import run_in_memory
 from umpc.mpc.masked import compiler, tasks
 from umpc.mpc.masked.dcf import evaluate
 from umpc.mpc.masked.edge_layout import linear_value, modulus
-from umpc.mpc.masked.evaluation import evaluate_chunk
 from umpc.mpc.masked.material import ChunkInputs, SeededPart
 from umpc.mpc.masked.plan import Plan
 from umpc.mpc.masked.plan_items import Compared, Comparison, EdgePlace, RecordPlace

@@ -15,6 +15,7 @@ from tests.spec.studies import study_of
 from tests.spec.test_joint_seed import member_of
 from tests.support.fields import number_field
 from tests.support.mpc_studies import deal_chunk
+from tests.support.one_chunk import evaluate_chunk
 from tests.support.studies import KENDALL
 from umpc.crypto.prg import FixedKeyHash, derive
 from umpc.crypto.ring import Ring
@@ -23,7 +24,6 @@ from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk
 from umpc.mpc.masked.compiler import compile_program
 from umpc.mpc.masked.edge_layout import masked_wires, wire_masks
-from umpc.mpc.masked.evaluation import evaluate_chunk
 from umpc.mpc.masked.material import ChunkInputs, DealtPart, SeededPart
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.schema import Schema

@@ -14,6 +14,7 @@ import numpy as np
 from scipy import stats
 
 from tests.support.fields import number_field
+from tests.support.one_chunk import evaluate_chunk
 from umpc.crypto.prg import FixedKeyHash, derive
 from umpc.crypto.ring import Ring
 from umpc.crypto.rounds import SentMessage, run_in_memory
@@ -21,7 +22,6 @@ from umpc.mpc.masked.bit_shares import LayerShares, read_open
 from umpc.mpc.masked.compiler import compile_program
 from umpc.mpc.masked.dcf import row_type
 from umpc.mpc.masked.edge_layout import EdgeLayout, PlaceValues, masked_wires, modulus, wire_masks
-from umpc.mpc.masked.evaluation import evaluate_chunk
 from umpc.mpc.masked.material import ChunkInputs, DealtPart, SeededPart, Shares
 from umpc.mpc.masked.plan import Pattern, Plan, Program
 from umpc.mpc.masked.plan_items import RecordPlace

@@ -16,7 +16,8 @@ from umpc.crypto.rounds import run_in_memory
 from umpc.dp.calibration import DiscreteLaplace
 from umpc.dp.committee import CommitteeLaplace
 from umpc.mpc.masked import material as committee_coins
-from umpc.mpc.masked.evaluation import PartyChunk, evaluate_edges
+from umpc.mpc.masked.edge_layout import EdgeLayout
+from umpc.mpc.masked.evaluation import PartyChunk, evaluate_edges, only
 from umpc.mpc.masked.material import (
     ALL_MEMBERS,
     FAILURE_BITS,
@@ -54,16 +55,14 @@ class Toss:
             coins = Coins(self.contributions[party], thresholds, weights)
             inputs = ChunkInputs({}, {}, {}, self.count, [str(p) for p in range(members)], coins)
             again = DealtPart.decode(self.plan, part.encode(), party, self.count)
-            parties.append(
-                evaluate_edges(
-                    PartyChunk(party, self.plan, inputs, again, self.seeded[party], tree_hash)
-                )
-            )
+            chunk = PartyChunk(party, self.plan, inputs, again, self.seeded[party], tree_hash)
+            rounds = evaluate_edges(chunk, [inputs.names], EdgeLayout([self.count]))
+            parties.append(only(rounds))
         self.shares, self.sent = run_in_memory(parties)
 
     @property
     def coins(self) -> np.ndarray:
-        return np.add.reduce([shares[0] for shares in self.shares]).view(np.int64)
+        return np.add.reduce(self.shares).view(np.int64)
 
     @property
     def public(self) -> np.ndarray:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.support.mpc_studies import ChunkRun, deal_chunk, loose, opened, seed_of, tree_hash_of
+from tests.support.one_chunk import evaluate_chunk
 from tests.support.studies import generator
 from umpc.crypto.prg import derive
 from umpc.crypto.ring import RINGS
@@ -13,7 +14,6 @@ from umpc.crypto.rounds import run_in_memory
 from umpc.mpc.masked import plan_items as lookup_comparison
 from umpc.mpc.masked import tasks
 from umpc.mpc.masked.edge_layout import modulus, top_bit
-from umpc.mpc.masked.evaluation import evaluate_chunk
 from umpc.mpc.masked.material import ChunkInputs, SeededPart
 from umpc.mpc.masked.plan import Plan
 from umpc.mpc.masked.plan_items import (

@@ -21,13 +21,11 @@ from typing import TypeAlias, TypeVar
 
 import numpy as np
 
-from umpc.crypto.prg import FixedKeyHash
-from umpc.crypto.rounds import Message, Protocol
+from umpc.crypto.rounds import Finished, Message, Protocol, resume
 from umpc.errors import EncodingError, LocalProtocolError, RemoteProtocolError
 from umpc.mpc.arrays import RingArray, WordArray
 from umpc.mpc.masked.bit_shares import BitShares, LayerShares, open_messages, read_open, read_opens
 from umpc.mpc.masked.edge_layout import EdgeLayout, linear_value, modulus
-from umpc.mpc.masked.material import ChunkInputs, DealtPart, SeededPart
 from umpc.mpc.masked.plan import Plan
 from umpc.mpc.masked.plan_items import (
     CoinPlace,
@@ -50,42 +48,14 @@ Together: TypeAlias = Generator[list[Message], Sequence[Sequence[Message]], Resu
 the other parties' messages in party order, and returns this party's result."""
 
 
-def evaluate_chunk(
-    party: int,
-    plan: Plan,
-    inputs: ChunkInputs,
-    dealt: DealtPart,
-    seeded: SeededPart,
-    tree_hash: FixedKeyHash,
-) -> Protocol[list[int]]:
-    """One owner's additive share of each kernel's sum over the chunk's edges, as ring elements.
-
-    Cost: one round per layer of the plan, none without layers.
-    """
-    kind = plan.ring.dtype
-    # Sinh & Ramon 2025, protocol 3.1, step 2, for this chunk
-    chunk = PartyChunk(party, plan, inputs, dealt, seeded, tree_hash)
-    shares = yield from evaluate_edges(chunk)
-    if inputs.coins is not None:
-        # public weights keep shares additive
-        shares = [values * inputs.coins.weights.astype(kind) for values in shares]
-    # a sum of shares is a share of the sum
-    return [int(values.sum(dtype=kind)) for values in shares]
-
-
-def evaluate_edges(chunk: PartyChunk) -> Protocol[list[RingArray]]:
-    """One owner's additive share of each kernel in every edge: per kernel (count,) of the ring."""
-    inputs = chunk.inputs
-    # one chunk is a batch of one
-    rounds = _edges(chunk, [inputs.names], EdgeLayout([inputs.count]))
-    theirs: list[Message] | None = None
-    while True:
-        try:
-            (message,) = next(rounds) if theirs is None else rounds.send([theirs])
-        except StopIteration as stop:
-            shares: list[RingArray] = stop.value
-            return shares
-        theirs = yield message
+def only(rounds: Together[list[Result]]) -> Protocol[Result]:
+    """The rounds of a single chunk, which is a batch of one, and its result alone."""
+    heard: list[Sequence[Message]] | None = None
+    while not isinstance(said := resume(rounds, heard), Finished):
+        (message,) = said
+        heard = [(yield message)]
+    (result,) = said.result
+    return result
 
 
 def evaluate_together(
@@ -101,7 +71,8 @@ def evaluate_together(
     Cost: one round per layer of the plan, for all chunks at once.
     """
     kind = chunk.plan.ring.dtype
-    shares = yield from _edges(chunk, names, layout)
+    # Sinh & Ramon 2025, protocol 3.1, step 2
+    shares = yield from evaluate_edges(chunk, names, layout)
     if chunk.inputs.coins is not None:  # a chunk of noise, which is alone
         shares = [values * chunk.inputs.coins.weights.astype(kind) for values in shares]
     # per chunk: Σ over its edges, mod 2^w
@@ -109,7 +80,7 @@ def evaluate_together(
     return [list(sums_of_chunk) for sums_of_chunk in zip(*sums, strict=True)]
 
 
-def _edges(
+def evaluate_edges(
     chunk: PartyChunk, names: Sequence[Names], layout: EdgeLayout
 ) -> Together[list[RingArray]]:
     """One owner's share of each kernel in every edge of these chunks."""

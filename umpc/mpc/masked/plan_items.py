@@ -50,7 +50,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, combinations, pairwise
-from typing import Protocol, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 from umpc.ustat.normal_form import Polynomial
 
@@ -286,25 +286,7 @@ Conjunctions: TypeAlias = list[tuple[int, ...]]
 """Each conjunction is a tuple of numbers of bits; the function is their exclusive or."""
 
 
-class LogicBuilder(Protocol):
-    """A plan in the making, to which Boolean functions are added."""
-
-    def add_logic(self, conjunctions: Conjunctions, top: TopBit | None = None) -> int:
-        """The number of the exclusive or of the conjunctions, and of a top bit."""
-        ...
-
-
-class Builder(LogicBuilder, Protocol):
-    """A plan in the making, to which bits of tables are added as well."""
-
-    def lookup_bit(
-        self, table: LookupTable, kind: str, layer: int, top: TopBit | None = None
-    ) -> int:
-        """The number of a bit of a table, which is opened in a layer."""
-        ...
-
-
-def compare(builder: Builder, difference: Linear, width: int, kind: str, layer: int) -> int:
+def compare(builder: PlanBuilder, difference: Linear, width: int, kind: str, layer: int) -> int:
     """The bit [difference < 0] or [difference = 0], of a difference of w bits above −2^(w−1).
 
     The difference is known masked before `layer`.
@@ -337,7 +319,7 @@ def pieces(bits: int) -> list[tuple[int, int]]:
     return [(low, high - low) for low, high in pairwise(ends)][::-1]
 
 
-def combine(builder: LogicBuilder, less: Sequence[int], equal: Sequence[int]) -> Conjunctions:
+def combine(builder: PlanBuilder, less: Sequence[int], equal: Sequence[int]) -> Conjunctions:
     """The borrow of consecutive pieces, the highest first, as conjunctions of at most FAN bits.
 
     equal: of all pieces but the lowest, which decides nothing.
@@ -357,7 +339,7 @@ def _borrow(less: Sequence[int], equal: Sequence[int]) -> Conjunctions:
     return [(*equal[:number], bit) for number, bit in enumerate(less)]
 
 
-def _combined(builder: LogicBuilder, conjunctions: Conjunctions) -> int:
+def _combined(builder: PlanBuilder, conjunctions: Conjunctions) -> int:
     """The function's bit; a single bit stands for itself."""
     ((first, *more), *others) = conjunctions
     return builder.add_logic(conjunctions) if more or others else first

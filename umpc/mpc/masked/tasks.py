@@ -40,8 +40,8 @@ from umpc.mpc.masked.evaluation import (
     Names,
     PartyChunk,
     Together,
-    evaluate_chunk,
     evaluate_together,
+    only,
 )
 from umpc.mpc.masked.material import ChunkInputs, DealtPart, SeededPart, Shares
 from umpc.mpc.masked.plan import Plan
@@ -86,12 +86,8 @@ class OwnerBatch:
         return evaluate_together(chunk, self.names, layout)
 
     def alone(self, tree_hash: FixedKeyHash) -> Protocol[list[int]]:
-        """The rounds of the only chunk. Raises: EncodingError on malformed material."""
-        # a chunk alone: the same rounds, one message each
-        (count,), (material,), (seed,) = self.counts, self.materials, self.seeds
-        dealt = DealtPart.decode(self.plan, material, self.party, count)
-        seeded = SeededPart.expand(self.plan, seed, self.party, count)
-        return evaluate_chunk(self.party, self.plan, self.inputs, dealt, seeded, tree_hash)
+        """`protocol` of the only chunk, with one message a round."""
+        return only(self.protocol(tree_hash))
 
     @property
     def edge_count(self) -> int:

@@ -34,6 +34,7 @@ from umpc.mpc.chunks import Chunk, ChunkPlan
 from umpc.mpc.masked.material import CoinToss
 from umpc.protocols.base.seed_agreement import Entropy
 from umpc.protocols.grid.masked_form import (
+    STEP,
     VECTORS_FROM,
     MaskLayout,
     factor_of,
@@ -169,11 +170,6 @@ class GridAttempt(SharedAttempt):
 
 
 # --- total ----------------------------------------------------------------------------------------
-
-STEP = "evaluate"
-HISTOGRAM = "histogram"
-TOTAL = "total"
-"""The steps of a node's frames, and of the total's."""
 
 
 def total_statement(attempt: bytes, total: bytes) -> bytes:

@@ -20,10 +20,10 @@ from umpc.crypto.ring import RINGS, Ring, ring_that_holds
 from umpc.errors import KernelError, RangeError
 from umpc.mpc.backends import predict
 from umpc.mpc.masked.material import CoinToss
-from umpc.protocols.grid.attempt import HISTOGRAM, TOTAL, GridAttempt
+from umpc.protocols.grid.attempt import GridAttempt
 from umpc.protocols.grid.coarse import cut_points
 from umpc.protocols.grid.cross_terms import DealerlessAttempt, check_transfers
-from umpc.protocols.grid.masked_form import factor_of, masked_forms
+from umpc.protocols.grid.masked_form import HISTOGRAM, TOTAL, factor_of, masked_forms
 from umpc.protocols.grid.operators import (
     DyadicGrid,
     Grid,

@@ -20,19 +20,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import factorial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from umpc.crypto.prg import Stream, derive
 from umpc.crypto.ring import Elements, Ring, Word
-from umpc.errors import EncodingError
+from umpc.errors import EncodingError, RemoteProtocolError
 from umpc.mpc.arrays import Words
 from umpc.protocols.grid.operators import DyadicGrid, Form, Grid, TripleForm
 from umpc.protocols.grid.operators.matrix import PairForm
 from umpc.study.messages import MAX_PAYLOAD, Frame, frame_bytes
 
+STEP = "evaluate"
+HISTOGRAM = "histogram"
+TOTAL = "total"
+"""The steps of a node's frames, and of the total's."""
 FRAME_BYTES = MAX_PAYLOAD // 2
 """Bytes of a full frame: one is packed while another one is on its way."""
 
@@ -117,6 +121,15 @@ class MaskLayout:
         kind = self.ring.dtype.newbyteorder("<")
         return start, np.frombuffer(frame.payload, dtype=kind).astype(self.ring.dtype, copy=False)
 
+    def heard(self, step: str, number: int, frame: Frame, sender: str) -> tuple[int, Elements]:
+        """`read` of a sender's frame. Raises: RemoteProtocolError naming it."""
+        try:
+            return self.read(step, number, frame)
+        except EncodingError as error:
+            raise RemoteProtocolError(
+                f"{sender}: {error.message}", culprit=sender, step=STEP
+            ) from error
+
     def wire_bytes(self, step: str) -> int:
         """Bytes of all frames of a vector."""
         full, rest = divmod(self.cells, self.in_frame)
@@ -143,54 +156,36 @@ def working_kind(ring: Ring, degree: int) -> np.dtype[np.unsignedinteger[Any]]:
     return np.dtype(np.uint64) if degree >= VECTORS_FROM else ring.dtype
 
 
-class MaskedForm(Protocol):
-    """One of a study's sums."""
-
-    times: int
-    """The multiple of ⟨mask, image⟩ that a share is less by."""
-
-    def image(self, total: Elements) -> Elements:
-        """The vector by which masks are multiplied. Args: total: (cells,) of `working_kind`."""
-        ...
-
-    def public(self, total: Elements, image: Elements) -> int:
-        """The part of the sum that everybody knows. Args: image: of this total.
-
-        Returns: congruent to the part.
-        """
-        ...
-
-    def dealt(self, mask: Elements) -> tuple[Elements | None, int]:
-        """The vector, if there is one, and the number of which the dealer deals shares.
-
-        Args: mask: (cells,) of `working_kind`, the sum of all masks.
-        """
-        ...
-
-    def own(self, table: Words) -> int:
-        """A node's part that is linear in its own table. Args: table: (cells,) uint64."""
-        ...
-
-
 @dataclass(frozen=True)
 class PairSum:
     """A sum over pairs, doubled."""
 
     form: Form
     times = 2
+    """The multiple of ⟨mask, image⟩ that a share is less by."""
 
     def image(self, total: Elements) -> Elements:
+        """The vector by which masks are multiplied. Args: total: (cells,) of `working_kind`."""
         return self.form.apply(total)
 
     def public(self, total: Elements, image: Elements) -> int:
+        """The part of the sum that everybody knows. Args: image: of this total.
+
+        Returns: congruent to the part.
+        """
         # Ĥᵀ A Ĥ, which everybody can compute
         return inner(total, image)
 
     def dealt(self, mask: Elements) -> tuple[Elements | None, int]:
+        """The vector, if there is one, and the number of which the dealer deals shares.
+
+        Args: mask: (cells,) of `working_kind`, the sum of all masks.
+        """
         # c = aᵀ A a, of which the nodes get shares
         return None, inner(mask, self.form.apply(mask))
 
     def own(self, table: Words) -> int:
+        """A node's part that is linear in its own table. Args: table: (cells,) uint64."""
         if isinstance(self.form, PairForm) and not self.form.own.terms:
             return 0  # f(r, r) is 0, as for differences and signs of them
         # pairs (r, r) are no pairs: take them out
@@ -199,7 +194,7 @@ class PairSum:
 
 @dataclass(frozen=True)
 class TripleSum:
-    """A sum over triples, six times."""
+    """A sum over triples, six times. Its methods are those of `PairSum`."""
 
     form: TripleForm
     times = 1
@@ -217,6 +212,10 @@ class TripleSum:
 
     def own(self, table: Words) -> int:
         return inner(self.form.diagonal(), table)
+
+
+MaskedForm = PairSum | TripleSum
+"""One of a study's sums."""
 
 
 def masked_forms(grid: Grid | DyadicGrid) -> Iterator[MaskedForm]:

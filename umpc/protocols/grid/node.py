@@ -33,22 +33,17 @@ from umpc.crypto.prg import FixedKeyHash, Stream
 from umpc.crypto.ring import Elements
 from umpc.crypto.rounds import Protocol
 from umpc.crypto.signing import Credentials
-from umpc.errors import EncodingError, LocalProtocolError, RemoteProtocolError
+from umpc.errors import EncodingError, LocalProtocolError
 from umpc.mpc.arrays import Words
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk, require
 from umpc.mpc.masked.material import dealt_bytes
 from umpc.protocols.base.node import NodeAggregation
-from umpc.protocols.grid.attempt import (
-    HISTOGRAM,
-    STEP,
-    TOTAL,
-    GridAttempt,
-    check_signed,
-    total_statement,
-)
+from umpc.protocols.grid.attempt import GridAttempt, check_signed, total_statement
 from umpc.protocols.grid.binding import grid_attempt
 from umpc.protocols.grid.masked_form import (
+    HISTOGRAM,
+    TOTAL,
     MaskedForm,
     inner,
     mask_stream,
@@ -222,13 +217,8 @@ class NodeTable:
         if not self._is_masked:
             raise LocalProtocolError("the total comes after this node's own table has left")
         layout = self.attempt.layout
-        try:
-            start, values = layout.read(TOTAL, self._came, frame)
-        except EncodingError as error:
-            coordinator = self.attempt.study.coordinator
-            raise RemoteProtocolError(
-                f"{coordinator}: {error.message}", culprit=coordinator, step=STEP
-            ) from error
+        relay = self.attempt.study.coordinator
+        start, values = layout.heard(TOTAL, self._came, frame, relay)
         if self._total is None:
             kind = working_kind(layout.ring, self.attempt.study.degree)
             self._total = np.empty(layout.cells, dtype=kind)

@@ -19,7 +19,7 @@ import numpy as np
 
 from umpc.crypto.ring import Ring
 from umpc.crypto.signing import Credentials, Verify
-from umpc.errors import EncodingError, LocalProtocolError, RemoteProtocolError
+from umpc.errors import LocalProtocolError
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import require
 from umpc.planning.reference_table import PredictedError, ReferenceTable
@@ -27,14 +27,7 @@ from umpc.protocols.base.bins import bias_of_bins, read_bins
 from umpc.protocols.base.coordinator import CoordinatorAggregation, CoordinatorSide
 from umpc.protocols.base.protocol import Dealing, ExactKind, Line, StudyProtocol, Trial, Variant
 from umpc.protocols.base.seed_agreement import Entropy
-from umpc.protocols.grid.attempt import (
-    HISTOGRAM,
-    STEP,
-    TOTAL,
-    GridAttempt,
-    check_signed,
-    total_statement,
-)
+from umpc.protocols.grid.attempt import GridAttempt, check_signed, total_statement
 from umpc.protocols.grid.binding import (
     cost_of,
     grid_attempt,
@@ -45,7 +38,7 @@ from umpc.protocols.grid.binding import (
 )
 from umpc.protocols.grid.coarse import binned_table, check_coarse, described, limits_of
 from umpc.protocols.grid.cross_terms import DealerlessAttempt, check_transfers, transfers_of
-from umpc.protocols.grid.masked_form import factor_of
+from umpc.protocols.grid.masked_form import HISTOGRAM, TOTAL, factor_of
 from umpc.protocols.grid.settings import BACKEND, EDGES, GridSettings, check_grade, check_settings
 from umpc.protocols.u_mpc.noise_binding import noise_of_sums
 from umpc.protocols.u_mpc.protocol import UMpc, UMpcCoordinator
@@ -245,14 +238,9 @@ class TotalOfTables:
         Raises: RemoteProtocolError naming the node, also for a frame that it sent before.
         """
         layout = self.attempt.layout
-        try:
-            # spec/grid.py, `run`: ĥ_u, uniform without the node's seed
-            start, values = layout.read(HISTOGRAM, self._came[node], frame)
-        except EncodingError as error:
-            name = self.attempt.members[node].name
-            raise RemoteProtocolError(
-                f"{name}: {error.message}", culprit=name, step=STEP
-            ) from error
+        name = self.attempt.members[node].name
+        # spec/grid.py, `run`: ĥ_u, uniform without the node's seed
+        start, values = layout.heard(HISTOGRAM, self._came[node], frame, name)
         # Ĥ = Σ ĥ_u = H + a
         self._total[start : start + len(values)] += values
         self._came[node] += 1
