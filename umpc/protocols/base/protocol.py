@@ -375,7 +375,6 @@ class StudyProtocol(ABC):
         """The attempt that these members and openings define. Raises: RemoteProtocolError."""
         return Attempt(study, members, openings)
 
-    @abstractmethod
     def node(
         self,
         own: Credentials,
@@ -385,6 +384,11 @@ class StudyProtocol(ABC):
         entropy: Entropy,
     ) -> NodeSide:
         """One node's part. Args: as in SeedAgreement."""
+        return self.node_class(study)(own, study, columns, records, entropy)
+
+    def node_class(self, study: Study) -> type[NodeSide]:
+        """The class of a node's part, loaded where a node needs it."""
+        raise NotImplementedError
 
     @abstractmethod
     def coordinator(self, study: Study, verify: Verify) -> CoordinatorSide:

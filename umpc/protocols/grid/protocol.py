@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from umpc.crypto.ring import Ring
-from umpc.crypto.signing import Credentials, Verify
+from umpc.crypto.signing import Verify
 from umpc.errors import LocalProtocolError
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import require
@@ -114,19 +114,11 @@ class GridProtocol(UMpc):
     ) -> Attempt:
         return grid_attempt(study, members, openings)
 
-    def node(
-        self,
-        own: Credentials,
-        study: Study,
-        columns: Mapping[str, np.ndarray],
-        records: int,
-        entropy: Entropy,
-    ) -> NodeSide:
+    def node_class(self, study: Study) -> type[NodeSide]:
         from umpc.protocols.grid.node import GridNode
         from umpc.protocols.grid.node_without_dealer import DealerlessNode
 
-        kind = DealerlessNode if study.preprocessing == "none" else GridNode
-        return kind(own, study, columns, records, entropy)
+        return DealerlessNode if study.preprocessing == "none" else GridNode
 
     def coordinator(self, study: Study, verify: Verify) -> CoordinatorSide:
         return GridCoordinator(study, verify)
@@ -140,18 +132,11 @@ class GridProtocol(UMpc):
         return cost_of(require(attempt, GridAttempt))
 
     def describe_run(self, attempt: Attempt) -> Iterator[Line]:
-        study = attempt.study
         sizes = attempt.sizes
         cost = self.cost(attempt)
-        ring = require(attempt, GridAttempt).ring
         yield "sets", f"all {sizes.edges:,} of {sizes.records:,} records"
-        yield from self.describe(study)
-        for kernel, law in zip(study.parsed_kernels, self.noise(sizes), strict=True):
-            deviation = law.std * float(kernel.unit) / sizes.edges
-            yield (
-                "noise",
-                f"standard deviation {deviation:.4g} of a mean, in a ring of {ring.bits} bits",
-            )
+        yield from self.describe(attempt.study)
+        yield from self._noise_lines(attempt)
         yield "rounds", f"{cost.rounds}: {_rounds_in_words(attempt)}, and the reveal"
         yield (
             "bytes",

@@ -21,10 +21,8 @@ from functools import partial
 from math import sqrt
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from umpc.crypto.ring import RINGS, Ring
-from umpc.crypto.signing import Credentials, Verify
+from umpc.crypto.signing import Verify
 from umpc.dp.composition import concentrated_rho
 from umpc.dp.events import ConcentratedEvent, Event
 from umpc.errors import AlreadyReleased, LocalProtocolError, RemoteProtocolError
@@ -34,7 +32,6 @@ from umpc.planning.reference_table import PredictedError, ReferenceTable
 from umpc.protocols.base.coordinator import CoordinatorSide
 from umpc.protocols.base.promise import DEALER, NOBODY, PromiseTerms, Trust
 from umpc.protocols.base.protocol import Line, StudyProtocol, Variant
-from umpc.protocols.base.seed_agreement import Entropy
 from umpc.protocols.u_mpc.noise_binding import (
     check_edges,
     delta_of_sums,
@@ -162,12 +159,22 @@ class UMpc(StudyProtocol):
         """The noise of each sum."""
         return noise_of_sums(sizes)
 
+    def _deviations(self, sizes: Sizes) -> list[float]:
+        """The standard deviation of each mean's noise."""
+        rows = zip(sizes.study.parsed_kernels, self.noise(sizes), strict=True)
+        return [law.std * float(kernel.unit) / sizes.edges for kernel, law in rows]
+
+    def _noise_lines(self, attempt: Attempt) -> Iterator[Line]:
+        bits = shared(attempt).ring.bits
+        for deviation in self._deviations(attempt.sizes):
+            yield (
+                "noise",
+                f"standard deviation {deviation:.4g} of a mean, in a ring of {bits} bits",
+            )
+
     def describe_noise_of_run(self, attempt: Attempt) -> Iterator[Line]:
         study, cost = attempt.study, self.cost(attempt)
-        deviations = ", ".join(
-            f"{law.std * float(kernel.unit) / attempt.sizes.edges:.4g}"
-            for kernel, law in zip(study.parsed_kernels, self.noise(attempt.sizes), strict=True)
-        )
+        deviations = ", ".join(f"{each:.4g}" for each in self._deviations(attempt.sizes))
         total = cost.bytes_online + cost.bytes_offline
         yield "noise", f'{deviations} with noise = "{study.noise}", for {total:,} bytes in all'
 
@@ -188,17 +195,10 @@ class UMpc(StudyProtocol):
     ) -> Attempt:
         return shared_attempt(study, members, openings)
 
-    def node(
-        self,
-        own: Credentials,
-        study: Study,
-        columns: Mapping[str, np.ndarray],
-        records: int,
-        entropy: Entropy,
-    ) -> NodeSide:
+    def node_class(self, study: Study) -> type[NodeSide]:
         from umpc.protocols.u_mpc.node import UMpcNode
 
-        return UMpcNode(own, study, columns, records, entropy)
+        return UMpcNode
 
     def coordinator(self, study: Study, verify: Verify) -> CoordinatorSide:
         return UMpcCoordinator(study, verify)
@@ -215,16 +215,9 @@ class UMpc(StudyProtocol):
             f"{sizes.edges:,} of {sizes.records:,} records, a record in at most "
             f"{sizes.max_degree:,}",
         )
-        bits = shared(attempt).ring.bits
-        for kernel, law in zip(study.parsed_kernels, self.noise(sizes), strict=True):
-            deviation = law.std * float(kernel.unit) / sizes.edges
-            yield (
-                "noise",
-                f"standard deviation {deviation:.4g} of a mean, in a ring of {bits} bits",
-            )
+        yield from self._noise_lines(attempt)
         if study.adversary != HONEST:
-            for kernel, law in zip(study.parsed_kernels, self.noise(sizes.if_honest), strict=True):
-                deviation = law.std * float(kernel.unit) / sizes.edges
+            for deviation in self._deviations(sizes.if_honest):
                 yield "", f'{deviation:.4g} if adversary = "{HONEST}"'
         source = f"{cost.bytes_dealt:,} of them from the dealer"
         yield "rounds", f"{cost.rounds}, the reveal included"

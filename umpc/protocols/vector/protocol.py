@@ -5,20 +5,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-import numpy as np
-
 from umpc.crypto.ring import Ring
-from umpc.crypto.signing import Credentials, Verify
+from umpc.crypto.signing import Verify
 from umpc.mpc.attempt import SharedAttempt
 from umpc.protocols.base.coordinator import CoordinatorSide
 from umpc.protocols.base.node import NodeSide
 from umpc.protocols.base.promise import PromiseTerms
 from umpc.protocols.base.protocol import Line, StudyProtocol, Variant
-from umpc.protocols.base.seed_agreement import Entropy
 from umpc.protocols.u_mpc.noise_binding import ring_for
 from umpc.protocols.u_mpc.protocol import LOUD, UMpc, UMpcCoordinator
 from umpc.protocols.u_mpc.settings import Law, noisy_sums, sum_reports
@@ -98,15 +95,8 @@ class VectorProtocol(UMpc):
     ) -> Attempt:
         return vector_attempt(study, members, openings)
 
-    def node(
-        self,
-        own: Credentials,
-        study: Study,
-        columns: Mapping[str, np.ndarray],
-        records: int,
-        entropy: Entropy,
-    ) -> NodeSide:
-        return VectorNode(own, study, columns, records, entropy)
+    def node_class(self, study: Study) -> type[NodeSide]:
+        return VectorNode
 
     def coordinator(self, study: Study, verify: Verify) -> CoordinatorSide:
         return VectorCoordinator(study, verify)
