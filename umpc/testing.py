@@ -110,7 +110,7 @@ STEPS: Steps = {
     "coordinator": {
         "umpc.coordinator.links:NodeLink": "ask deliver abort",
         "umpc.protocols.base.coordinator:CoordinatorSide": "resume _check_signed check_prepared",
-        f"{U_MPC}.coordinator": "check_sums",
+        f"{U_MPC}.protocol": "check_sums",
         "umpc.transport.stream": "CONNECT_SECONDS",
     },
     "demo": {"umpc.deployment.fork_server": "fork_server"},
@@ -125,7 +125,7 @@ STEPS: Steps = {
         "umpc.protocols.vector.noise_binding": "scales_of",
         f"{U_MPC}.noise_binding": "noise_of_sums",
         f"{U_MPC}.node": "noise_of_sums",
-        f"{U_MPC}.coordinator": "noise_of_sums",
+        f"{U_MPC}.protocol": "noise_of_sums",
         "umpc.dp.calibration:DistributedLaplace": "draw tail_bound",
         "umpc.dp.skellam:SkellamShare": "draw tail_bound",
         "umpc.dp.skellam:DistributedSkellam": "honest_variances",

@@ -31,7 +31,7 @@ from tests.support.mpc_studies import (
     table_starts,
     tree_hash_of,
 )
-from tests.support.one_chunk import evaluate_chunk
+from tests.support.one_chunk import evaluate_chunk, seeded_part
 from tests.support.studies import generator
 from umpc.crypto.ring import RINGS
 from umpc.crypto.rounds import run_in_memory
@@ -93,7 +93,7 @@ class EnumeratedDraws:
 
 def constant_part(plan: Plan, seed: bytes, party: int, count: int) -> SeededPart:
     """The draws of a party of the coalition: anything, the same in every edge."""
-    one = SeededPart.expand(plan, seed, party, 1)
+    one = seeded_part(plan, seed, party, 1)
     shares = one.shares and shares_of_rows(
         plan,
         np.repeat(one.shares.elements, count, 1),

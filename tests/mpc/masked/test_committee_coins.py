@@ -10,6 +10,7 @@ import pytest
 from scipy import stats
 
 from tests.support.mpc_studies import deal_chunk
+from tests.support.one_chunk import dealt_part, encoded, seeded_part
 from umpc.crypto.prg import FixedKeyHash, Stream
 from umpc.crypto.ring import RINGS, unpack
 from umpc.crypto.rounds import run_in_memory
@@ -23,8 +24,6 @@ from umpc.mpc.masked.material import (
     FAILURE_BITS,
     ChunkInputs,
     Coins,
-    DealtPart,
-    SeededPart,
     committee_size,
     noise_plan,
 )
@@ -44,8 +43,7 @@ class Toss:
         seeds = [stream.bytes(32) for _ in range(members)]
         self.contributions = contributions or [stream.words(self.count) for _ in range(members)]
         self.seeded = [
-            SeededPart.expand(self.plan, seed, party, self.count)
-            for party, seed in enumerate(seeds)
+            seeded_part(self.plan, seed, party, self.count) for party, seed in enumerate(seeds)
         ]
         tree_hash = FixedKeyHash(bytes(16))
         dealt = deal_chunk(self.plan, {}, seeds, self.count, tree_hash)
@@ -54,7 +52,7 @@ class Toss:
         for party, part in enumerate(dealt):
             coins = Coins(self.contributions[party], thresholds, weights)
             inputs = ChunkInputs({}, {}, {}, self.count, [str(p) for p in range(members)], coins)
-            again = DealtPart.decode(self.plan, part.encode(), party, self.count)
+            again = dealt_part(self.plan, encoded(part), party, self.count)
             chunk = PartyChunk(party, self.plan, inputs, again, self.seeded[party], tree_hash)
             rounds = evaluate_edges(chunk, [inputs.names], EdgeLayout([self.count]))
             parties.append(only(rounds))

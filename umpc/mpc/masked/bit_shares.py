@@ -223,12 +223,6 @@ class LayerShares:
         return "LayerShares(<redacted>)"
 
 
-def open_message(plan: Plan, layer: int, party: int, shares: LayerShares, count: int) -> Message:
-    """The message of one round of a single chunk."""
-    (message,) = open_messages(plan, layer, party, shares, EdgeLayout([count]))
-    return message
-
-
 def open_messages(
     plan: Plan, layer: int, party: int, shares: LayerShares, layout: EdgeLayout
 ) -> list[Message]:
@@ -277,8 +271,3 @@ def read_opens(
             for number, part, width in zip(places, parts[1:], widths[1:], strict=True)
         },
     )
-
-
-def read_open(plan: Plan, layer: int, party: int, message: Message, count: int) -> LayerShares:
-    """Another party's shares in a single chunk. Raises: EncodingError."""
-    return read_opens(plan, layer, party, [message], EdgeLayout([count]))

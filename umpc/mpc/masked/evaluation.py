@@ -24,7 +24,7 @@ import numpy as np
 from umpc.crypto.rounds import Finished, Message, Protocol, resume
 from umpc.errors import EncodingError, LocalProtocolError, RemoteProtocolError
 from umpc.mpc.arrays import RingArray, WordArray
-from umpc.mpc.masked.bit_shares import BitShares, LayerShares, open_messages, read_open, read_opens
+from umpc.mpc.masked.bit_shares import BitShares, LayerShares, open_messages, read_opens
 from umpc.mpc.masked.edge_layout import EdgeLayout, linear_value, modulus
 from umpc.mpc.masked.plan import Plan
 from umpc.mpc.masked.plan_items import (
@@ -123,7 +123,7 @@ def check_alone(
 ) -> None:
     """Check one chunk's message. Raises: RemoteProtocolError naming its sender."""
     try:
-        read_open(plan, layer, party, message, count)
+        read_opens(plan, layer, party, [message], EdgeLayout([count]))
     except EncodingError as error:
         raise RemoteProtocolError(
             f"{sender}: {error.message}", culprit=sender, step=message.step

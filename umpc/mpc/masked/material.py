@@ -84,11 +84,6 @@ class Shares:
         return "Shares(<redacted>)"
 
     @classmethod
-    def expand(cls, plan: Plan, seed: bytes, count: int) -> Shares:
-        """The shares of a party other than the last, from its chunk seed."""
-        return cls.expand_all(plan, [seed], EdgeLayout([count]))
-
-    @classmethod
     def expand_all(cls, plan: Plan, seeds: Sequence[bytes], layout: EdgeLayout) -> Shares:
         """The shares of several chunks, each from its own seed."""
         # spec/masked_dealing.py, `expand`: shares of all parties but the last
@@ -167,11 +162,6 @@ class SeededPart:
         return "SeededPart(<redacted>)"
 
     @classmethod
-    def expand(cls, plan: Plan, seed: bytes, party: int, count: int) -> SeededPart:
-        """The part of one party in a chunk of `count` edges."""
-        return cls.expand_all(plan, [seed], party, EdgeLayout([count]))
-
-    @classmethod
     def expand_all(
         cls, plan: Plan, seeds: Sequence[bytes], party: int, layout: EdgeLayout
     ) -> SeededPart:
@@ -238,11 +228,6 @@ class DealtPart:
     def __repr__(self) -> str:
         return "DealtPart(<redacted>)"
 
-    def encode(self) -> bytes:
-        """The bytes on the wire: keys in order, then the shares."""
-        (data,) = self.encode_all(EdgeLayout([self._count]))
-        return data
-
     def encode_all(self, layout: EdgeLayout) -> list[bytes]:
         """The bytes on the wire of each of several chunks."""
         parts: list[Sequence[Buffer]] = []
@@ -255,18 +240,6 @@ class DealtPart:
         if not parts:
             return [b""] * len(layout.counts)
         return [b"".join(pieces) for pieces in zip(*parts, strict=True)]
-
-    @property
-    def _count(self) -> int:
-        """The number of edges."""
-        if self.shares is not None:
-            return int(self.shares.elements.shape[1])
-        return max((len(keys.leaves) for keys in self.keys.values()), default=0)
-
-    @classmethod
-    def decode(cls, plan: Plan, data: bytes, party: int, count: int) -> DealtPart:
-        """The inverse of encode. Raises: EncodingError on a wrong length."""
-        return cls.decode_all(plan, [data], party, EdgeLayout([count]))
 
     @classmethod
     def decode_all(
