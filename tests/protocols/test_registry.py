@@ -39,8 +39,7 @@ from umpc.protocols.registry import (
 )
 from umpc.protocols.u_mpc.node import UMpcNode
 from umpc.protocols.u_mpc.protocol import UMpcCoordinator
-from umpc.protocols.vector.noise_binding import VectorNode
-from umpc.protocols.vector.protocol import VectorCoordinator
+from umpc.protocols.vector.protocol import VectorCoordinator, VectorNode
 from umpc.study.settings import keys_of, name_of
 from umpc.study.sizes import Sizes
 from umpc_papers.bell_2pc.coordinator import BellCoordinator

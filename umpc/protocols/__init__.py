@@ -2,7 +2,7 @@
 
 | folder or file | what it is |
 |---|---|
-| `registry.py` | every protocol by its name |
+| `registry.py` | every protocol by its name; a study from its bytes |
 | `auto.py` | `backend = "auto"`: the cheaper of the grid and of pairs |
 | `base/` | the protocol object, and both sides of a study |
 | `u_mpc/` | noisy sums under secret sharing |

@@ -11,9 +11,9 @@ from tests.support.studies import Entropy, graph_of
 from tests.support.vector import plain_study, sums_by_numpy, vector_study, vector_tables
 from umpc.errors import StudyError
 from umpc.protocols.registry import checked, delta_of, protocol_of
-from umpc.protocols.vector import noise_binding as node_side
+from umpc.protocols.vector import protocol as node_side
 from umpc.protocols.vector.losses import ALLOWED
-from umpc.protocols.vector.noise_binding import noise_of_vector, scales_of
+from umpc.protocols.vector.protocol import noise_of_vector, scales_of
 from umpc.protocols.vector.settings import course_of
 from umpc.simulation import simulate
 from umpc.study.computation import computation_hash

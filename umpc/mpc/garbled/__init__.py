@@ -2,7 +2,7 @@
 
 | file | what it is |
 |---|---|
-| `circuits.py` | Boolean circuits whose outputs are weighted sums, evaluated in the clear |
+| `circuits.py` | Boolean circuits of weighted sums, how they are built, and their outputs |
 | `bit_sums.py` | numbers as weighted sums of bits |
 | `bit_sum_gates.py` | the gates of comparisons, products and choices of such numbers |
 | `kernel_to_circuit.py` | the lowering of kernel expressions to circuits |

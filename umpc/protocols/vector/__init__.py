@@ -2,8 +2,7 @@
 
 | file | what it is |
 |---|---|
-| `protocol.py` | the protocol object |
+| `protocol.py` | the protocol object, its noise and both sides |
 | `settings.py` | what a study says, and its rules |
-| `losses.py` | gradients of pairwise losses as kernels, and how far a record moves them |
-| `noise_binding.py` | scales of the sums, their noise, and the attempt |
+| `losses.py` | clipping, and gradients of pairwise losses as kernels |
 """

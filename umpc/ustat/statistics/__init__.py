@@ -5,8 +5,8 @@
 | `statistic.py` | the definition of a statistic: arguments, parameters, sampling, estimator |
 | `spread.py` | one column: mean, variance, Gini, symmetry, collisions; the Rand index |
 | `dependence.py` | two columns: covariance, Kendall, Somers, phi, Spearman, Bergsma–Dassios |
-| `classes.py` | classes: AUC, Mann–Whitney, volume under the surface, losses over pairs |
-| `distances.py` | distances: two samples, distance covariance, scatter within clusters |
+| `classes.py` | classes: AUC, Mann–Whitney, volume under the surface, losses; inside strata |
+| `distances.py` | distances: two samples, distance covariance, scatter; triangles of graphs |
 
 `umpc/ustat/estimators.py` computes ratios, entropies and totals from the released means.
 """
