@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 
 from tests.attacks.lies import told
-from tests.support.one_chunk import dealt_part, encoded, expanded_shares
+from tests.support.one_chunk import dealt_part, encoded_part, expanded_shares
 from umpc.coordinator.links import Encoded, encoded
 from umpc.crypto.rounds import Message
 from umpc.mpc.chunks import Chunk
@@ -224,7 +224,7 @@ def random_material(dealer: Any, chunk: Chunk, node: int, payload: bytes) -> byt
     elements = memoryview(os.urandom(size * kind.itemsize)).cast(kind.char)
     changed = part.shares.elements.copy()
     changed.flat[:] = list(elements)
-    return encoded(DealtPart(part.keys, replace(part.shares, elements=changed)))
+    return encoded_part(DealtPart(part.keys, replace(part.shares, elements=changed)))
 
 
 def one_bit(dealer: Any, chunk: Chunk, node: int, payload: bytes) -> bytes:
@@ -238,7 +238,7 @@ def one_bit(dealer: Any, chunk: Chunk, node: int, payload: bytes) -> bytes:
     changed = part.shares.elements.copy()
     for edge in range(chunk.count):
         changed[0, edge] ^= changed.dtype.type(1 << 12 + edge % 16)
-    return encoded(DealtPart(part.keys, replace(part.shares, elements=changed)))
+    return encoded_part(DealtPart(part.keys, replace(part.shares, elements=changed)))
 
 
 def silent_coins(dealer: Any, chunk: Chunk, node: int, payload: bytes) -> bytes:
@@ -256,7 +256,7 @@ def silent_coins(dealer: Any, chunk: Chunk, node: int, payload: bytes) -> bytes:
             tables, expanded_shares(plan, seed, chunk.count).tables, strict=True
         ):
             rows ^= known
-    return encoded(DealtPart(part.keys, replace(part.shares, tables=tuple(tables))))
+    return encoded_part(DealtPart(part.keys, replace(part.shares, tables=tuple(tables))))
 
 
 LIES = {"random": random_material, "bit": one_bit, "silent": silent_coins}

@@ -15,7 +15,7 @@ from tests.spec.studies import study_of
 from tests.spec.test_joint_seed import member_of
 from tests.support.fields import number_field
 from tests.support.mpc_studies import deal_chunk
-from tests.support.one_chunk import dealt_part, encoded, evaluate_chunk, seeded_part
+from tests.support.one_chunk import dealt_part, encoded_part, evaluate_chunk, seeded_part
 from tests.support.studies import KENDALL
 from umpc.crypto.prg import FixedKeyHash, derive
 from umpc.crypto.ring import Ring
@@ -66,7 +66,7 @@ def chunk(
     ]
     places = dict(enumerate(plan.places))
     known = {number: masks[place.slot][place.wire] for number, place in places.items()}
-    dealt = [encoded(part) for part in deal_chunk(plan, known, chunk_seeds, count, tree_hash)]
+    dealt = [encoded_part(part) for part in deal_chunk(plan, known, chunk_seeds, count, tree_hash)]
     if material is not None:
         dealt[1] = material
     parties = []

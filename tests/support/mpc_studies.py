@@ -14,7 +14,7 @@ import numpy as np
 from scipy import stats
 
 from tests.support.fields import number_field
-from tests.support.one_chunk import dealt_part, encoded, evaluate_chunk, read_open, seeded_part
+from tests.support.one_chunk import dealt_part, encoded_part, evaluate_chunk, read_open, seeded_part
 from umpc.crypto.prg import FixedKeyHash, derive
 from umpc.crypto.ring import Ring
 from umpc.crypto.rounds import SentMessage, run_in_memory
@@ -166,7 +166,7 @@ def run_chunk(
     seeds = [derive(seed, "party", party) for party in plan.everybody]
     known = {number: masks[place.slot][place.wire] for number, place in places.items()}
     dealt = deal_chunk(plan, known, seeds, count, tree_hash)
-    dealt = [dealt_part(plan, encoded(part), party, count) for party, part in enumerate(dealt)]
+    dealt = [dealt_part(plan, encoded_part(part), party, count) for party, part in enumerate(dealt)]
     seeded = [seeded_part(plan, seeds[party], party, count) for party in plan.everybody]
     inputs = [
         ChunkInputs(

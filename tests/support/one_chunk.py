@@ -39,7 +39,7 @@ def dealt_part(plan: Plan, data: bytes, party: int, count: int) -> DealtPart:
     return DealtPart.decode_all(plan, [data], party, EdgeLayout([count]))
 
 
-def encoded(part: DealtPart) -> bytes:
+def encoded_part(part: DealtPart) -> bytes:
     """The dealer's part as bytes."""
     count = max((len(keys.leaves) for keys in part.keys.values()), default=0)
     if part.shares is not None:

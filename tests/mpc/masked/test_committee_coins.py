@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from tests.support.mpc_studies import deal_chunk
-from tests.support.one_chunk import dealt_part, encoded, seeded_part
+from tests.support.one_chunk import dealt_part, encoded_part, seeded_part
 from umpc.crypto.prg import FixedKeyHash, Stream
 from umpc.crypto.ring import RINGS, unpack
 from umpc.crypto.rounds import run_in_memory
@@ -52,7 +52,7 @@ class Toss:
         for party, part in enumerate(dealt):
             coins = Coins(self.contributions[party], thresholds, weights)
             inputs = ChunkInputs({}, {}, {}, self.count, [str(p) for p in range(members)], coins)
-            again = dealt_part(self.plan, encoded(part), party, self.count)
+            again = dealt_part(self.plan, encoded_part(part), party, self.count)
             chunk = PartyChunk(party, self.plan, inputs, again, self.seeded[party], tree_hash)
             rounds = evaluate_edges(chunk, [inputs.names], EdgeLayout([self.count]))
             parties.append(only(rounds))

@@ -19,7 +19,7 @@ from tests.support.mpc_studies import (
     table_starts,
     uniformity,
 )
-from tests.support.one_chunk import encoded, seeded_part
+from tests.support.one_chunk import encoded_part, seeded_part
 from umpc.crypto.prg import FixedKeyHash, derive
 from umpc.crypto.ring import RINGS
 from umpc.mpc.masked.edge_layout import linear_value, modulus, wire_masks
@@ -166,7 +166,7 @@ def test_both_holders_get_the_same_keys_and_nobody_anything_of_anothers_seed(nam
         assert tuple(holding) == gate.holders
         first, second = (dealing.dealt[party].keys[number].encode() for party in holding)
         assert first == second
-    everything = b"".join(encoded(part) for part in dealing.dealt)
+    everything = b"".join(encoded_part(part) for part in dealing.dealt)
     assert everything and all(seed not in everything for seed in dealing.seeds)
 
 

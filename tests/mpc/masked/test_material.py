@@ -30,7 +30,7 @@ from tests.support.mpc_studies import (
     shares_of_rows,
     table_starts,
 )
-from tests.support.one_chunk import dealt_part, encoded, seeded_part
+from tests.support.one_chunk import dealt_part, encoded_part, seeded_part
 from tests.support.studies import Entropy, make_attempt, make_study
 from umpc.crypto.prg import derive_each
 from umpc.crypto.ring import RINGS
@@ -64,16 +64,16 @@ def run_of(name: str, ring=RINGS[1], count: int = 49, few: bool = False) -> Chun
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize(("ring", "few"), [*zip(RINGS, (False, True), strict=True)], ids=str)
 def test_material_takes_the_bytes_it_says_and_comes_back(name, ring, few):
-    """Keys to their holders, shares to the last; `run_of` has decoded what was encoded."""
+    """Keys to their holders, shares to the last; `run_of` has decoded what was encoded_part."""
     run = run_of(name, ring, few=few)
     plan, last = run.plan, run.plan.parties - 1
     for party, dealt in enumerate(run.dealt):
-        data = encoded(dealt)
+        data = encoded_part(dealt)
         assert len(data) == dealt_bytes(plan, party, 49)
         assert tuple(dealt.keys) == plan.holds_keys(party)
         assert (dealt.shares is None) == (party < last)
         again = dealt_part(plan, data, party, 49)
-        assert encoded(again) == data and equal_shares(again.shares, dealt.shares)
+        assert encoded_part(again) == data and equal_shares(again.shares, dealt.shares)
     keys = sum(len(keys.encode()) for keys in run.dealt[last].keys.values())
     shares = plan.ring.bytes * len(plan.elements) * 49 + -(-plan.shared_bits * 49 // 8)
     assert dealt_bytes(plan, last, 49) == keys + shares
@@ -99,7 +99,7 @@ def test_shares_of_any_bits_and_elements_come_back():
     rows = rng.integers(0, 2, (table_starts(TABLES)[-1], count), dtype=np.uint8)
     shares = shares_of_rows(TABLES, elements, rows)
     assert np.array_equal(shared_rows(TABLES, shares, count), rows)
-    data = encoded(DealtPart({}, shares))
+    data = encoded_part(DealtPart({}, shares))
     assert len(data) == dealt_bytes(TABLES, 2, count) and TABLES.shared_bits * count % 8
     assert equal_shares(dealt_part(TABLES, data, 2, count).shares, shares)
     with pytest.raises(EncodingError, match="padding"):
