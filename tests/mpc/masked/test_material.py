@@ -64,7 +64,7 @@ def run_of(name: str, ring=RINGS[1], count: int = 49, few: bool = False) -> Chun
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize(("ring", "few"), [*zip(RINGS, (False, True), strict=True)], ids=str)
 def test_material_takes_the_bytes_it_says_and_comes_back(name, ring, few):
-    """Keys to their holders, shares to the last; `run_of` has decoded what was encoded_part."""
+    """Keys to their holders, shares to the last; `run_of` has decoded what was encoded."""
     run = run_of(name, ring, few=few)
     plan, last = run.plan, run.plan.parties - 1
     for party, dealt in enumerate(run.dealt):
