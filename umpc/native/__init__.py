@@ -174,9 +174,15 @@ def check_generate(key: bytes, width: int, mask: np.ndarray, roots: np.ndarray) 
     return count
 
 
-def _check_numbers(key: bytes, width: int, party: int = 0) -> None:
+def checked_key(key: bytes) -> bytes:
+    """The key of a hash. Raises: ValueError."""
     if not isinstance(key, bytes) or len(key) != KEY_BYTES:
-        raise ValueError(f"the key of the tree's hash has {KEY_BYTES} bytes")
+        raise ValueError(f"the key of a hash has {KEY_BYTES} bytes")
+    return key
+
+
+def _check_numbers(key: bytes, width: int, party: int = 0) -> None:
+    checked_key(key)
     if width not in range(2, 65):
         raise ValueError(f"a width is in 2..64, got {width}")
     if party not in (0, 1):
@@ -226,7 +232,7 @@ def evaluate(
     count = check_evaluate(key, party, width, corrections, leaves, masked, roots)
     shares = np.empty((2, count), dtype=np.uint8)
     addresses = [array.ctypes.data for array in (corrections, leaves, masked, roots, *shares)]
-    _call("umpc_evaluate", kind, key, party, width, count, *addresses)
+    call("umpc_evaluate", kind, key, party, width, count, *addresses)
     return shares[0], shares[1]
 
 
@@ -243,14 +249,17 @@ def generate(
     corrections = np.empty((levels(width), count, 2), dtype=np.uint64)
     leaves = np.empty((count, 3), dtype=np.uint32)
     addresses = [array.ctypes.data for array in (mask, roots, corrections, leaves)]
-    _call("umpc_generate", kind, key, width, count, *addresses)
+    call("umpc_generate", kind, key, width, count, *addresses)
     return corrections, leaves
 
 
-def _call(name: str, kind: str | None, *arguments: bytes | int) -> None:
+def call(name: str, kind: str | None, *arguments: Any) -> None:
     """Call a function of the library. Raises: ValueError if this processor lacks the kind."""
     wanted = kind or CHOSEN
     if LIBRARY is None or wanted not in kinds():
-        raise ValueError(f"the compiled gate can run {kinds()} here, not {wanted}")
-    if getattr(LIBRARY, name)(KINDS[wanted], *arguments):
-        raise ValueError(f"the compiled gate refused {wanted}")
+        raise ValueError(f"the compiled kernel can run {kinds()} here, not {wanted}")
+    answer = getattr(LIBRARY, name)(KINDS[wanted], *arguments)
+    if answer == -2:
+        raise MemoryError("the compiled kernel found no memory for labels")
+    if answer:
+        raise ValueError(f"the compiled kernel refused {wanted}: {answer}")
