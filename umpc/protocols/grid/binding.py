@@ -19,7 +19,6 @@ from functools import lru_cache
 from umpc.crypto.ring import RINGS, Ring, ring_that_holds
 from umpc.errors import KernelError, RangeError
 from umpc.mpc.backends import predict
-from umpc.mpc.masked.material import CoinToss
 from umpc.protocols.grid.attempt import GridAttempt
 from umpc.protocols.grid.coarse import cut_points
 from umpc.protocols.grid.cross_terms import DealerlessAttempt, check_transfers
@@ -32,7 +31,7 @@ from umpc.protocols.grid.operators import (
     least_cells,
 )
 from umpc.protocols.grid.settings import PAIRS, PAIRS_INSTEAD, USUAL_LEVELS, GridSettings
-from umpc.protocols.u_mpc.noise_binding import CommitteeNoise, noise_of_sums
+from umpc.protocols.u_mpc.noise_binding import coins_of, noise_of_sums
 from umpc.study.cost import Cost, sent_by_round
 from umpc.study.document import Study
 from umpc.study.messages import frame_of
@@ -121,12 +120,7 @@ def grid_attempt(study: Study, members: Sequence[Member], openings: Sequence[byt
     Raises: RemoteProtocolError, RangeError, TooFewRecords.
     """
     sizes = Sizes.of(study, members)
-    laws = noise_of_sums(sizes)
-    coins = [
-        CoinToss(law.thresholds, law.weights, law.offset)
-        for law in laws
-        if isinstance(law, CommitteeNoise)
-    ]
+    coins = coins_of(noise_of_sums(sizes))
     ring = ring_of(sizes)
     grid = grid_of(study)
     kind = GridAttempt

@@ -199,15 +199,19 @@ def _new_attempt(
     sizes = Sizes.of(study, members)
     check_edges(sizes)
     laws = noise_of_sums(sizes)
-    coins = [
-        # spec/noise.py, `committee_law`
+    ring = ring_for(sizes, [law.tail_bound() for law in laws])
+    dealt = study.settings_as(UMpcSettings).coins == "dealt"
+    return SharedAttempt(study, members, openings, ring, coins_of(laws), coins_dealt=dealt)
+
+
+def coins_of(laws: Sequence[SumNoise]) -> list[CoinToss]:
+    """The coins of each sum's noise, where a committee draws it."""
+    # spec/noise.py, `committee_law`
+    return [
         CoinToss(law.thresholds, law.weights, law.offset)
         for law in laws
         if isinstance(law, CommitteeNoise)
     ]
-    ring = ring_for(sizes, [law.tail_bound() for law in laws])
-    dealt = study.settings_as(UMpcSettings).coins == "dealt"
-    return SharedAttempt(study, members, openings, ring, coins, coins_dealt=dealt)
 
 
 def check_edges(sizes: Sizes) -> None:
