@@ -64,9 +64,6 @@ from umpc.mpc.masked.plan_items import (
 from umpc.ustat.clear import Columns
 from umpc.ustat.polynomial import constant
 
-LITTLE = 1 << 10
-"""Bytes of a stream that are copied sooner than an array for them is made."""
-
 
 @dataclass(frozen=True)
 class Shares:
@@ -211,10 +208,7 @@ def _first_bytes(seeds: Sequence[bytes], purpose: str, sizes: Sequence[int]) -> 
     """The first bytes of every chunk's stream for a purpose, one chunk behind the other."""
     # a purpose of its own keeps streams independent (spec/prg.py, `derive`)
     keys = derive_each(seeds, purpose)
-    parts: list[Buffer] = []
-    for key, size in zip(keys, sizes, strict=True):
-        stream = Stream(key)
-        parts.append(stream.bytes(size) if size <= LITTLE else stream.octets(size).data)
+    parts = [Stream(key).octets(size).data for key, size in zip(keys, sizes, strict=True)]
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
