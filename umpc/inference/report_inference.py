@@ -43,9 +43,8 @@ from umpc.study.report import Report
 from umpc.ustat.error_law import ErrorLaw, Floats
 from umpc.ustat.estimators import ENTROPIES, WITH_VARIANCE
 from umpc.ustat.intervals import TAIL, contrast_of, covering_interval, population_std
-from umpc.ustat.joint_values import joint_values
 from umpc.ustat.kernel import Kernel
-from umpc.ustat.released_means import ReleasedStatistic, ReleasedSum
+from umpc.ustat.released_means import ReleasedStatistic, ReleasedSum, joint_values
 from umpc.ustat.schema import Schema
 from umpc.ustat.strata import PAIR
 
