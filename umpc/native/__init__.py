@@ -22,7 +22,7 @@ run time, so one binary runs everywhere.
 |---|---|
 | not set, empty or 1 | the fastest kind that this processor has, else numpy |
 | 0 or numpy | numpy |
-| a name of `library.KINDS`, in any case | this kind; an error where it cannot run |
+| a name of `KINDS`, in any case | this kind; an error where it cannot run |
 
 *Checks.* Check that each array has the type, shape and layout that the kernel takes it for.
 

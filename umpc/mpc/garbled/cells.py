@@ -4,7 +4,7 @@ This is `backend = "garbled"`. Between two nodes, of which the first in the stud
 
     set up    base transfers and the trees of their extension
               (`channel_set_up.py`), unless the two have a channel from after an earlier study
-              (`chained_set_up.py`); Δ is the garbler's
+              (`committee_links.py`); Δ is the garbler's
     round 1   evaluator → garbler: the extension for its records' bits, each bit once
               garbler → evaluator: the active labels of its own records' bits, each bit once
     round 2   garbler → evaluator: for every chunk the garbled edges (`garbling.py`)

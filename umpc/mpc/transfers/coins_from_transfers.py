@@ -3,7 +3,7 @@
     coin = [u < c]       u = ⊕ of all members' random numbers, c public
 
 u is uniform to all members but one together, as long as that one draws its number uniformly. The
-law, its thresholds, weights and δ are those of dealt coins (`committee_coins.py`,
+law, its thresholds, weights and δ are those of dealt coins (`masked/material.py`,
 `umpc/dp/committee.py`). Nothing here depends on a dealer, also where the study has one. All coins
 of all sums go in one row. Two protocols run in the same rounds, and then one round joins them:
 
