@@ -62,10 +62,14 @@ class GateHash:
         return self.second(self.permute(labels), tweaks)
 
 
+NO_DELTA = np.zeros(2, dtype=np.uint64)
+"""The evaluator's, who does not know Δ."""
+
+
 class Worker:
     """One party's work on up to EDGES edges, with a label of every live wire.
 
-    labels: (inputs, n, 2) uint64. first_edge: the number of the first edge.
+    labels: (inputs, n, 2) uint64. first_edge: the number of the first edge. delta: Δ, (2,) uint64.
     """
 
     per_wire = 1
@@ -78,8 +82,10 @@ class Worker:
         labels: WordArray,
         first_edge: int,
         gate_hash: GateHash,
+        delta: WordArray = NO_DELTA,
     ):
         count = labels.shape[1]
+        self._delta = delta
         self.ring = ring
         self.hash = gate_hash
         self.outputs = outputs_of(circuit)
@@ -163,21 +169,9 @@ def _all_if_color(labels: WordArray) -> WordArray:
 
 
 class Garbler(Worker):
-    """The garbler's work; its labels are those of bit 0. delta: (2,) uint64, Δ."""
+    """The garbler's work; its labels are those of bit 0."""
 
     per_wire = 2
-
-    def __init__(
-        self,
-        circuit: Circuit,
-        ring: Ring,
-        labels: WordArray,
-        first_edge: int,
-        gate_hash: GateHash,
-        delta: WordArray,
-    ):
-        super().__init__(circuit, ring, labels, first_edge, gate_hash)
-        self._delta = delta
 
     def hashed_labels(self, labels: WordArray) -> WordArray:
         """L⁰ and L¹, the labels of color 0 and 1."""

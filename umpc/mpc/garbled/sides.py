@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -233,12 +234,10 @@ class Side(Generic[End]):
 class GarblingSide(Side[CorrelatedSender]):
     """The garbler's side. Its labels are those of bit 0, whoever's record it is."""
 
-    def __init__(
-        self, link: Link, node: int, peer: str, columns: Columns, seed: bytes, session: bytes
-    ):
-        super().__init__(link, node, peer, columns, seed, session)
-        # uniform, lsb 1; it never leaves the garbler
-        self._delta = fresh_delta(derive(seed, "delta"))
+    @cached_property
+    def _delta(self) -> WordArray:
+        """Δ: uniform, lsb 1. It never leaves the garbler."""
+        return fresh_delta(derive(self._seed, "delta"))
 
     def _open(self) -> Protocol[CorrelatedSender]:
         seed = derive(self._seed, "set-up")
