@@ -126,7 +126,7 @@ class ChunkPlan(Protocol):
 
     def shape(self, round: int, party: int, count: int) -> Message:
         """A party's message of a round, from 1, with zero bytes in place of its content."""
-        raise NotImplementedError
+        raise LocalProtocolError("messages of this plan differ from peer to peer; ask `shape_to`")
 
     def shape_to(self, round: int, sender: int, receiver: int, count: int) -> Message:
         """One party's message to another in a round, from 1, with zero bytes as content."""
