@@ -66,7 +66,7 @@ def evaluate_together(
     Args:
         chunk: this party's state, as if all chunks were one chunk with all edges.
         names: for each chunk.
-        layout: of the chunks, none of which is empty.
+        layout: of the chunks, of which none is empty beside others.
 
     Cost: one round per layer of the plan, for all chunks at once.
     """
@@ -75,6 +75,8 @@ def evaluate_together(
     shares = yield from evaluate_edges(chunk, names, layout)
     if chunk.inputs.coins is not None:  # a chunk of noise, which is alone
         shares = [values * chunk.inputs.coins.weights.astype(kind) for values in shares]
+    if not layout.total:
+        return [[0] * len(shares)]
     # per chunk: Σ over its edges, mod 2^w
     sums = [np.add.reduceat(values, layout.firsts, dtype=kind).tolist() for values in shares]
     return [list(sums_of_chunk) for sums_of_chunk in zip(*sums, strict=True)]

@@ -129,7 +129,7 @@ def fresh_delta(seed: bytes) -> WordArray:
 
 
 class ChannelEnd:
-    """What both ends of a channel keep: leaves, and how many batches and transfers are done.
+    """An end of a channel: its leaves, and how many batches and transfers are done.
 
     leaves: for each digit of Δ. session: names the channel.
     """
