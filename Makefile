@@ -171,7 +171,7 @@ test-wheel: $(VENV)/.demo  ## build a wheel, and run the demo from it in an empt
 	build/wheel-env/bin/python -m pip install --quiet --disable-pip-version-check "$$(ls build/wheel/umpc-*.whl)[demo]"
 	@ls build/wheel && cd / && "$(CURDIR)/build/wheel-env/bin/umpc" --version --verbose
 	@if command -v cc > /dev/null && test "$$UMPC_BUILD_NATIVE" != 0; then cd / && \
-	  "$(CURDIR)/build/wheel-env/bin/python" -c 'from umpc.native.library import LIBRARY; assert LIBRARY, "the wheel has no gate"'; fi
+	  "$(CURDIR)/build/wheel-env/bin/python" -c 'from umpc.native import LIBRARY; assert LIBRARY, "the wheel has no gate"'; fi
 	folder="$$(mktemp -d)" && cd "$$folder" && "$(CURDIR)/build/wheel-env/bin/umpc" demo && rmdir "$$folder"
 
 lint: $(VENV)/.dev  ## check style and types

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from umpc.protocols.u_mpc.settings import UMpcSettings
 from umpc.study.document import Study
 from umpc.study.parts import FieldText, Participant
-from umpc.ustat.levelling import every_subset
+from umpc.ustat.cell_rows import every_subset
 from umpc.ustat.statistics import LIBRARY
 from umpc.ustat.text import to_text
 from umpc_papers.bell_2pc.settings import BellTwoPcSettings

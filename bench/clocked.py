@@ -34,7 +34,7 @@ CATEGORIES = {
         "mpc.masked.dcf:ComparisonKeys.encode",
         "mpc.masked.dcf:ComparisonKeys.decode",
         "mpc.masked.material:DealtPart.encode",
-        "mpc.masked.material:DealtPart.decode",
+        "mpc.masked.material:DealtPart.decode_all",
     ),
     "E": (
         "mpc.attempt:edges_of",

@@ -18,11 +18,10 @@ import numpy as np
 from bench.limits import aes_blocks_per_second
 from bench.table import show
 from umpc.crypto.ring import RINGS, Ring
-from umpc.mpc.garbled.circuits import Circuit
+from umpc.mpc.garbled.circuits import Circuit, outputs_of
 from umpc.mpc.garbled.garbling import active_labels, evaluate, garble, garbled_bits
 from umpc.mpc.garbled.gates import GateHash, pad_hashes
 from umpc.mpc.garbled.kernel_to_circuit import circuit_of_all
-from umpc.mpc.garbled.outputs import outputs_of
 from umpc.ustat.expression import Field, Less
 from umpc.ustat.polynomial import polynomial_of
 from umpc.ustat.schema import FieldSchema, Schema

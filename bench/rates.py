@@ -17,8 +17,7 @@ import numpy as np
 from bench.kendall import kendall_study
 from bench.table import show
 from umpc.protocols.auto import EDGE_SECONDS, GARBLED_SECONDS, TRANSFER_SECONDS
-from umpc.protocols.grid.binding import grid_of
-from umpc.protocols.grid.cost import OPERATION_SECONDS, work_seconds
+from umpc.protocols.grid.binding import OPERATION_SECONDS, grid_of, work_seconds
 from umpc.protocols.grid.cross_terms import entry_ranges
 from umpc.protocols.grid.settings import GridSettings
 from umpc.protocols.registry import checked

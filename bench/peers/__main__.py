@@ -15,7 +15,7 @@ from bench.peers.machine import fsync_seconds
 from bench.peers.peers import spu_row
 from bench.peers.turns import COLUMNS, round_robin, row
 from bench.table import show
-from umpc.native.library import status
+from umpc.native import status
 
 TURNS = 9
 INCLUDED = """\

@@ -58,10 +58,11 @@ MAY_IMPORT = {
         "umpc.planning.reference_table",
         *BELOW_STUDY,
     ),
-    "umpc/compute/": ("umpc.compute", "umpc.mpc.masked.tasks", "umpc.errors"),
-    "umpc/compute/place.py": (
+    "umpc/compute/__init__.py": (),
+    "umpc/compute/executor.py": (
         "cryptography.x509",
         "umpc.compute",
+        "umpc.mpc.masked.tasks",
         "umpc.errors",
         "umpc.ustat.blocks",
     ),

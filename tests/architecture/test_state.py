@@ -23,7 +23,7 @@ UNBOUNDED = {
     "umpc/compute/executor.py:threads_of_process": "numbers of cores, one in a process",
     "umpc/crypto/signing.py:_scheme": "no argument",
     "umpc/mpc/masked/edge_layout.py:_little": "numpy's types of integers",
-    "umpc/native/library.py:kinds": "no argument",
+    "umpc/native/__init__.py:kinds": "no argument",
     "umpc/node/table/columns.py:_connect": "no argument",
     "umpc/study/settings.py:_keys_of": "types of settings, one for each protocol",
     "umpc/transport/addresses.py:_looking": "no argument",

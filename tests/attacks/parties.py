@@ -31,10 +31,11 @@ from typing import Any
 import numpy as np
 
 from tests.attacks.lies import told
+from tests.support.one_chunk import dealt_part, encoded_part, expanded_shares
 from umpc.coordinator.links import Encoded, encoded
 from umpc.crypto.rounds import Message
 from umpc.mpc.chunks import Chunk
-from umpc.mpc.masked.material import DealtPart, Shares
+from umpc.mpc.masked.material import DealtPart
 from umpc.mpc.transfers.message_shapes import FACTOR, TossPlan
 from umpc.proto import codec
 from umpc.study.messages import Frame, Key
@@ -215,7 +216,7 @@ def random_material(dealer: Any, chunk: Chunk, node: int, payload: bytes) -> byt
         return payload
     plan = dealer.attempt.plan(chunk)
     party = chunk.parties.index(node)
-    part = DealtPart.decode(plan, payload, party, chunk.count)
+    part = dealt_part(plan, payload, party, chunk.count)
     if part.shares is None:
         return payload
     kind = part.shares.elements.dtype
@@ -223,7 +224,7 @@ def random_material(dealer: Any, chunk: Chunk, node: int, payload: bytes) -> byt
     elements = memoryview(os.urandom(size * kind.itemsize)).cast(kind.char)
     changed = part.shares.elements.copy()
     changed.flat[:] = list(elements)
-    return DealtPart(part.keys, replace(part.shares, elements=changed)).encode()
+    return encoded_part(DealtPart(part.keys, replace(part.shares, elements=changed)))
 
 
 def one_bit(dealer: Any, chunk: Chunk, node: int, payload: bytes) -> bytes:
@@ -232,12 +233,12 @@ def one_bit(dealer: Any, chunk: Chunk, node: int, payload: bytes) -> bytes:
     party = chunk.parties.index(node)
     if chunk.noise or party < plan.parties - 1 or chunk.number:
         return payload
-    part = DealtPart.decode(plan, payload, party, chunk.count)
+    part = dealt_part(plan, payload, party, chunk.count)
     assert part.shares is not None
     changed = part.shares.elements.copy()
     for edge in range(chunk.count):
         changed[0, edge] ^= changed.dtype.type(1 << 12 + edge % 16)
-    return DealtPart(part.keys, replace(part.shares, elements=changed)).encode()
+    return encoded_part(DealtPart(part.keys, replace(part.shares, elements=changed)))
 
 
 def silent_coins(dealer: Any, chunk: Chunk, node: int, payload: bytes) -> bytes:
@@ -246,14 +247,16 @@ def silent_coins(dealer: Any, chunk: Chunk, node: int, payload: bytes) -> bytes:
     party = chunk.parties.index(node)
     if not chunk.noise or party < plan.parties - 1:
         return payload
-    part = DealtPart.decode(plan, payload, party, chunk.count)
+    part = dealt_part(plan, payload, party, chunk.count)
     assert part.shares is not None
     tables = [rows * 0 for rows in part.shares.tables]
     for other in chunk.parties[:-1]:
         seed = dealer.attempt.chunk_seed(dealer.seed_frame(other).payload, chunk)
-        for rows, known in zip(tables, Shares.expand(plan, seed, chunk.count).tables, strict=True):
+        for rows, known in zip(
+            tables, expanded_shares(plan, seed, chunk.count).tables, strict=True
+        ):
             rows ^= known
-    return DealtPart(part.keys, replace(part.shares, tables=tuple(tables))).encode()
+    return encoded_part(DealtPart(part.keys, replace(part.shares, tables=tuple(tables))))
 
 
 LIES = {"random": random_material, "bit": one_bit, "silent": silent_coins}

@@ -18,7 +18,7 @@ from umpc.crypto.ring import RINGS
 from umpc.crypto.rounds import Mesh, run_mesh
 from umpc.dp.committee import CommitteeBinomial, CommitteeLaplace
 from umpc.errors import FailedCheck
-from umpc.mpc.masked.committee_coins import CoinToss
+from umpc.mpc.masked.material import CoinToss
 from umpc.mpc.transfers.coins_from_transfers import chosen, drawn_bits, joint_challenge, part_seed
 from umpc.mpc.transfers.message_shapes import FACTOR
 from umpc.testing import without

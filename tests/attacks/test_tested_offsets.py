@@ -20,7 +20,7 @@ from tests.support.tossing import Tossed
 from tests.support.transfers import lie_in_digits
 from umpc.dp.committee import CommitteeLaplace
 from umpc.errors import FailedCheck, ImpossibleResult, RemoteProtocolError
-from umpc.mpc.masked.committee_coins import CoinToss
+from umpc.mpc.masked.material import CoinToss
 from umpc.protocols.registry import checked
 from umpc.protocols.u_mpc.settings import noisy_sums
 from umpc.simulation import simulate

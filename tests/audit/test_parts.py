@@ -19,9 +19,9 @@ from tests.audit.auditor import (
     outputs,
 )
 from tests.support.mpc_studies import homogeneity, uniformity
+from tests.support.one_chunk import seeded_part
 from tests.support.studies import make_study
 from umpc.crypto.ring import unpack
-from umpc.mpc.masked.material import SeededPart
 from umpc.simulation import Simulated
 
 ONE, NONE = (1, 0), (0, 0)
@@ -114,7 +114,7 @@ def without_known_coins(run: Simulated) -> list[int]:
     public = np.add.reduce([unpack(frame.payload, chunk.count, 64) for frame in opened])
     seeds = [attempt.chunk_seed(bytes(32), chunk) for _ in attempt.members]
     parts = [
-        SeededPart.expand(attempt.noise_plan, seed, party, chunk.count)
+        seeded_part(attempt.noise_plan, seed, party, chunk.count)
         for party, seed in enumerate(seeds)
     ]
     masks = np.add.reduce([part.place_masks[0] for part in parts])

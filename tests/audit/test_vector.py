@@ -14,8 +14,8 @@ from tests.audit.auditor import EACH, MORE, Verdict, broken_by, coalitions_view,
 from tests.audit.mutants import Broken
 from tests.support.studies import Entropy
 from tests.support.vector import sums_by_numpy, vector_study, vector_tables
-from umpc.protocols.vector.clipping import ALLOWED
-from umpc.protocols.vector.noise_binding import noise_of_vector, scales_of
+from umpc.protocols.vector.losses import ALLOWED
+from umpc.protocols.vector.protocol import noise_of_vector, scales_of
 from umpc.simulation import simulate
 from umpc.study.sizes import Sizes
 from umpc.testing import lying

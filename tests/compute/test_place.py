@@ -1,4 +1,4 @@
-"""umpc.compute.place and cluster: a place that would not be safe is refused."""
+"""umpc.compute.executor and cluster: a place that would not be safe is refused."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from types import ModuleType
 import pytest
 
 from umpc import __version__
-from umpc.compute import executor, place
+from umpc.compute import executor
+from umpc.compute import executor as place
 from umpc.compute.cluster import NEVER_ON_DISK, refusal
-from umpc.compute.place import ComputePlace, named_place
+from umpc.compute.executor import ComputePlace, named_place
 from umpc.errors import ConfigError
 from umpc.transport.authority import Authority
 

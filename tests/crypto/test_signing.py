@@ -9,11 +9,9 @@ from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
 from hypothesis import given
 from hypothesis import strategies as some
 
-from umpc.crypto import signing
 from umpc.crypto.signing import (
     ORDER,
     MemoryAuthority,
-    OwnSignatures,
     _in_der,
     is_signature,
     verify_nobody,
@@ -39,28 +37,6 @@ def test_a_changed_signature_is_none(byte):
     signature = bytearray(NODE.sign(STATEMENT))
     signature[byte] ^= 1
     assert not is_signature(KEY, STATEMENT, bytes(signature))
-
-
-def test_a_signature_of_this_process_is_not_computed_again(monkeypatch):
-    signature = NODE.sign(b"said here")
-
-    def computed(point):
-        raise AssertionError("a signature was checked by its key")
-
-    monkeypatch.setattr(signing, "read_point", computed)
-    assert is_signature(KEY, b"said here", signature)
-    with pytest.raises(AssertionError, match="checked by its key"):
-        is_signature(KEY, b"said elsewhere", signature)
-
-
-def test_own_signatures_are_as_many_as_they_may_be():
-    own = OwnSignatures(most=2)
-    for number in range(5):
-        own.note(b"key", bytes([number]), b"signature")
-    found = [number for number in range(5) if own.has(b"key", bytes([number]), b"signature")]
-    assert found == [2, 3, 4]
-    assert not own.has(b"key", bytes([4]), b"another")
-    assert not own.has(b"ke", b"y\x04", b"signature")
 
 
 def test_impossible_numbers_are_no_signature():

@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 
 from tests.emulated.machines import HERE, OPTIONS, ROOT, Machine
-from umpc.native import garbled
+from umpc.native import KINDS, garbled
 from umpc.native.garbled import CircuitArrays, RowBlocks
-from umpc.native.library import KINDS
 
 SOURCES = (HERE / "garbled_driver.c", ROOT / "native" / "kernel.c")
 NONE = np.empty(0, dtype=np.uint8)

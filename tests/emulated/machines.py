@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 import umpc
-from umpc.native.library import KINDS, levels
+from umpc.native import KINDS, levels
 
 ROOT = Path(umpc.__file__).parents[1]
 HERE = ROOT / "tests" / "emulated"

@@ -17,8 +17,7 @@ from tests.emulated.machines import BY_LANES, EMULATED, has_avx512, has_right_va
 from tests.native.garbled_cases import every_case
 from tests.native.test_gate import HASH, KEY, differences, inputs
 from umpc.mpc.masked.dcf import generate_in_numpy
-from umpc.native import garbled
-from umpc.native.library import KINDS
+from umpc.native import KINDS, garbled
 
 MACHINES = [*EMULATED, *([BY_LANES] if has_avx512() else [])]
 WIDTHS, FEW = (2, 6, 7, 18, 34, 64), (0, 1, 33, 257)

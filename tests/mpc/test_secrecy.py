@@ -31,15 +31,14 @@ from tests.support.mpc_studies import (
     table_starts,
     tree_hash_of,
 )
+from tests.support.one_chunk import evaluate_chunk, seeded_part
 from tests.support.studies import generator
 from umpc.crypto.ring import RINGS
 from umpc.crypto.rounds import run_in_memory
 from umpc.mpc.masked import compiler, tasks
-from umpc.mpc.masked.chunk_inputs import ChunkInputs
 from umpc.mpc.masked.dcf import evaluate
 from umpc.mpc.masked.edge_layout import linear_value, modulus
-from umpc.mpc.masked.evaluation import evaluate_chunk
-from umpc.mpc.masked.material import SeededPart
+from umpc.mpc.masked.material import ChunkInputs, SeededPart
 from umpc.mpc.masked.plan import Plan
 from umpc.mpc.masked.plan_items import Compared, Comparison, EdgePlace, RecordPlace
 from umpc.ustat.kernel import Kernel
@@ -94,7 +93,7 @@ class EnumeratedDraws:
 
 def constant_part(plan: Plan, seed: bytes, party: int, count: int) -> SeededPart:
     """The draws of a party of the coalition: anything, the same in every edge."""
-    one = SeededPart.expand(plan, seed, party, 1)
+    one = seeded_part(plan, seed, party, 1)
     shares = one.shares and shares_of_rows(
         plan,
         np.repeat(one.shares.elements, count, 1),

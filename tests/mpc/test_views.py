@@ -29,6 +29,7 @@ from tests.support.mpc_studies import (
     tree_hash_of,
     uniformity,
 )
+from tests.support.one_chunk import seeded_part
 from umpc.crypto.ring import RINGS
 from umpc.mpc.chunks import Pattern
 from umpc.mpc.masked import compiler
@@ -181,7 +182,7 @@ def without_the_shares_pad(monkeypatch) -> None:
     def deal(plan, masks, seeds, count, tree_hash):
         parts = real(plan, masks, seeds, count, tree_hash)
         for party, seed in enumerate(seeds[:-1]):
-            pad = SeededPart.expand(plan, seed, party, count).shares
+            pad = seeded_part(plan, seed, party, count).shares
             last = parts[-1].shares
             last.elements[:] += pad.elements
             last.bits[:] ^= pad.bits

@@ -8,7 +8,7 @@ import pytest
 
 from tests.native.hook import HOOK
 from umpc import native
-from umpc.native import library
+from umpc import native as library
 
 
 def is_current() -> bool:

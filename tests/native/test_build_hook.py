@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.native.hook import FILE, HOOK
-from umpc.native import library
+from umpc import native as library
 
 ROOT = FILE.parents[1]
 

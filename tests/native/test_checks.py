@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from umpc.native import library
+from umpc import native as library
 
 
 def blocks(*shape: int) -> np.ndarray:

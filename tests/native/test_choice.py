@@ -13,7 +13,7 @@ from umpc import native
 from umpc.cli.main import umpc as command
 from umpc.errors import ConfigError
 from umpc.mpc.masked import dcf as used
-from umpc.native.library import choose, explained, status
+from umpc.native import choose, explained, status
 
 ABLE = ("AES-NI", "VAES-256")
 
@@ -46,7 +46,7 @@ def test_people_are_told_which_gate_runs_and_why():
 def test_the_environment_turns_the_gate_off():
     program = (
         "from umpc.mpc.masked.dcf import KERNEL\n"
-        "from umpc.native.library import status\n"
+        "from umpc.native import status\n"
         "print(KERNEL, status())"
     )
     environment = os.environ | {"UMPC_NATIVE": "0"}

@@ -28,9 +28,10 @@ from tests.native.garbled_cases import (
 )
 from tests.native.hook import HOOK
 from tests.support.kernels import PAIRS
+from umpc import native as library
 from umpc.crypto.ring import RINGS
 from umpc.mpc.garbled.piece_tables import LANES, Places
-from umpc.native import garbled, library
+from umpc.native import garbled
 
 
 def kinds_that_differ(work: Callable[[], Any]) -> list[str]:

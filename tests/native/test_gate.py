@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 from tests.native.oracle import evaluated_alone
+from umpc import native as library
 from umpc.crypto.prg import FixedKeyHash, Stream, derive
 from umpc.mpc.masked.dcf import evaluate_in_numpy, generate_in_numpy, levels
-from umpc.native import library
 
 SEED = bytes(range(32))
 KEY = derive(SEED, "tree")[:16]

@@ -11,8 +11,7 @@ from umpc.errors import KernelError, StudyError
 from umpc.protocols import auto
 from umpc.protocols.auto import Needs, grid_needs, pairs_needs
 from umpc.protocols.grid.binding import grid_of, least_cells_of
-from umpc.protocols.left_open import is_open
-from umpc.protocols.registry import checked, decode_study, find_protocol
+from umpc.protocols.registry import checked, decode_study, find_protocol, is_open
 from umpc.study.parts import FieldText
 from umpc.ustat.sampling import TWO_SAMPLE
 from umpc.ustat.statistics import LIBRARY

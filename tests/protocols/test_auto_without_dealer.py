@@ -12,7 +12,7 @@ from umpc.planning.prediction import attempt_over
 from umpc.planning.seconds import Network
 from umpc.planning.study_plan import StudyPlan, plan_study
 from umpc.protocols.auto import grid_needs, pairs_needs
-from umpc.protocols.grid.cost import cost_of
+from umpc.protocols.grid.binding import cost_of
 from umpc.protocols.grid.cross_terms import BITS_A_BYTE_ROW, EXTENSION_ROW_BYTES
 from umpc.protocols.registry import decode_study
 

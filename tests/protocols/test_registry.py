@@ -22,10 +22,10 @@ from tests.support.shuffled import shuffled_study
 from tests.support.studies import STUDY, Entropy, changed, make_members
 from tests.support.vector import vector_study
 from umpc.errors import EncodingError, InvalidEpsilon, StudyError
-from umpc.protocols.base.one_message_coordinator import OneMessageCoordinator
-from umpc.protocols.base.one_message_node import OneMessageNode
-from umpc.protocols.grid.coordinator import GridCoordinator
+from umpc.protocols.base.one_message import OneMessageNode
+from umpc.protocols.base.one_message_protocol import OneMessageCoordinator
 from umpc.protocols.grid.node import GridNode
+from umpc.protocols.grid.protocol import GridCoordinator
 from umpc.protocols.registry import (
     PROTOCOLS,
     USUAL,
@@ -37,10 +37,9 @@ from umpc.protocols.registry import (
     possible_values,
     protocol_of,
 )
-from umpc.protocols.u_mpc.coordinator import UMpcCoordinator
 from umpc.protocols.u_mpc.node import UMpcNode
-from umpc.protocols.vector.node import VectorNode
-from umpc.protocols.vector.protocol import VectorCoordinator
+from umpc.protocols.u_mpc.protocol import UMpcCoordinator
+from umpc.protocols.vector.protocol import VectorCoordinator, VectorNode
 from umpc.study.settings import keys_of, name_of
 from umpc.study.sizes import Sizes
 from umpc_papers.bell_2pc.coordinator import BellCoordinator

@@ -10,9 +10,8 @@ from spec.edges import balanced, max_degree
 from spec.prg import reader
 from tests.spec.replaying import replay_tests
 from umpc.crypto.prg import Stream, derive
-from umpc.ustat.drawn_edges import greatest_degree
 from umpc.ustat.hypergraph import Hypergraph, expand, expand_drawn
-from umpc.ustat.sampling import edge_count
+from umpc.ustat.sampling import edge_count, greatest_degree
 
 
 def cells_of(found: Hypergraph):

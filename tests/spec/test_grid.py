@@ -24,12 +24,11 @@ from umpc.crypto.ring import Ring
 from umpc.crypto.rounds import run_in_memory
 from umpc.crypto.signing import Credentials, point_of
 from umpc.mpc.transfers.ot_inner_products import receive_inner_products, send_inner_products
-from umpc.protocols.grid.attempt import GridAttempt
+from umpc.protocols.grid.attempt import GridAttempt, GridDealing
 from umpc.protocols.grid.binding import grid_of
-from umpc.protocols.grid.coordinator import TotalOfTables
-from umpc.protocols.grid.dealing import GridDealing
 from umpc.protocols.grid.masked_form import masked_forms
 from umpc.protocols.grid.node import NodeTable
+from umpc.protocols.grid.protocol import TotalOfTables
 from umpc.study.messages import Frame
 
 

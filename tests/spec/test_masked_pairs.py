@@ -15,17 +15,16 @@ from tests.spec.studies import study_of
 from tests.spec.test_joint_seed import member_of
 from tests.support.fields import number_field
 from tests.support.mpc_studies import deal_chunk
+from tests.support.one_chunk import dealt_part, encoded_part, evaluate_chunk, seeded_part
 from tests.support.studies import KENDALL
 from umpc.crypto.prg import FixedKeyHash, derive
 from umpc.crypto.ring import Ring
 from umpc.crypto.rounds import run_in_memory
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk
-from umpc.mpc.masked.chunk_inputs import ChunkInputs
 from umpc.mpc.masked.compiler import compile_program
 from umpc.mpc.masked.edge_layout import masked_wires, wire_masks
-from umpc.mpc.masked.evaluation import evaluate_chunk
-from umpc.mpc.masked.material import DealtPart, SeededPart
+from umpc.mpc.masked.material import ChunkInputs
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.schema import Schema
 
@@ -67,7 +66,7 @@ def chunk(
     ]
     places = dict(enumerate(plan.places))
     known = {number: masks[place.slot][place.wire] for number, place in places.items()}
-    dealt = [part.encode() for part in deal_chunk(plan, known, chunk_seeds, count, tree_hash)]
+    dealt = [encoded_part(part) for part in deal_chunk(plan, known, chunk_seeds, count, tree_hash)]
     if material is not None:
         dealt[1] = material
     parties = []
@@ -79,8 +78,8 @@ def chunk(
             count,
             NAMES,
         )
-        part = DealtPart.decode(plan, dealt[party], party, count)
-        seeded = SeededPart.expand(plan, chunk_seeds[party], party, count)
+        part = dealt_part(plan, dealt[party], party, count)
+        seeded = seeded_part(plan, chunk_seeds[party], party, count)
         parties.append(evaluate_chunk(party, plan, inputs, part, seeded, tree_hash))
     if sent is not None:
         parties[1] = replaced(parties[1], "open", sent)

@@ -11,7 +11,7 @@ from tests.spec.replaying import replay_tests
 from umpc.crypto.prg import Stream
 from umpc.dp.calibration import sample_share
 from umpc.dp.committee import CommitteeLaplace
-from umpc.mpc.masked.committee_coins import committee_size
+from umpc.mpc.masked.material import committee_size
 
 
 def own_shares(honest, ratio, seed, draws):

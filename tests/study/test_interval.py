@@ -20,7 +20,7 @@ from umpc.dp.calibration import NORMAL_SHAPE, DistributedLaplace
 from umpc.dp.committee import CommitteeBinomial, CommitteeLaplace
 from umpc.dp.distributed_gaussian import LEAST_SHARE, GaussianShare
 from umpc.dp.skellam import SkellamShare
-from umpc.protocols.base.one_message_coordinator import sum_report
+from umpc.protocols.base.one_message_protocol import sum_report
 from umpc.protocols.u_mpc.settings import Law, sum_reports
 from umpc.study.making_report import estimated
 from umpc.study.report import SumReport

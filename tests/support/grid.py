@@ -10,7 +10,7 @@ import numpy as np
 from tests.support.protocols import begin_all, coordinator_of, make_node, run_own_steps
 from tests.support.studies import KENDALL, LOUD, Columns, Entropy, make_study
 from umpc.mpc.chunks import Chunk
-from umpc.protocols.grid.dealing import GridDealing
+from umpc.protocols.grid.attempt import GridDealing
 from umpc.protocols.grid.node import GridNode
 from umpc.study import messages as m
 from umpc.study.cost import Measured

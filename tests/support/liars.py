@@ -11,14 +11,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from tests.support.mpc_studies import Columns, deal_chunk, seed_of, tree_hash_of
+from tests.support.one_chunk import open_message, read_open, seeded_part
 from umpc.crypto.prg import derive
 from umpc.crypto.ring import RINGS, Ring
-from umpc.mpc.masked.bit_shares import LayerShares, open_message, read_open
-from umpc.mpc.masked.chunk_inputs import ChunkInputs
+from umpc.mpc.masked.bit_shares import LayerShares
 from umpc.mpc.masked.compiler import compile_program
 from umpc.mpc.masked.edge_layout import masked_wires, wire_masks
 from umpc.mpc.masked.evaluation import PartyChunk
-from umpc.mpc.masked.material import SeededPart
+from umpc.mpc.masked.material import ChunkInputs
 from umpc.mpc.masked.plan import Plan, Program
 from umpc.mpc.masked.plan_items import RecordPlace
 from umpc.ustat.kernel import Kernel
@@ -79,7 +79,7 @@ def evaluate_with_liar(
             count,
             ["node-0", "node-1"],
         )
-        seeded = SeededPart.expand(plan, seeds[party], party, count)
+        seeded = seeded_part(plan, seeds[party], party, count)
         chunks.append(PartyChunk(party, plan, inputs, dealt[party], seeded, tree_hash))
     for layer in range(len(plan.layers)):
         shares = [chunk.shares(layer) for chunk in chunks]

@@ -14,17 +14,16 @@ import numpy as np
 from scipy import stats
 
 from tests.support.fields import number_field
+from tests.support.one_chunk import dealt_part, encoded_part, evaluate_chunk, read_open, seeded_part
 from umpc.crypto.prg import FixedKeyHash, derive
 from umpc.crypto.ring import Ring
 from umpc.crypto.rounds import SentMessage, run_in_memory
 from umpc.mpc.chunks import Pattern
-from umpc.mpc.masked.bit_shares import LayerShares, read_open
-from umpc.mpc.masked.chunk_inputs import ChunkInputs
+from umpc.mpc.masked.bit_shares import LayerShares
 from umpc.mpc.masked.compiler import compile_program
 from umpc.mpc.masked.dcf import row_type
 from umpc.mpc.masked.edge_layout import EdgeLayout, PlaceValues, masked_wires, modulus, wire_masks
-from umpc.mpc.masked.evaluation import evaluate_chunk
-from umpc.mpc.masked.material import DealtPart, SeededPart, Shares
+from umpc.mpc.masked.material import ChunkInputs, DealtPart, SeededPart, Shares
 from umpc.mpc.masked.plan import Plan, Program
 from umpc.mpc.masked.plan_items import RecordPlace
 from umpc.mpc.masked.tasks import deal_chunks
@@ -168,10 +167,8 @@ def run_chunk(
     seeds = [derive(seed, "party", party) for party in plan.everybody]
     known = {number: masks[place.slot][place.wire] for number, place in places.items()}
     dealt = deal_chunk(plan, known, seeds, count, tree_hash)
-    dealt = [
-        DealtPart.decode(plan, part.encode(), party, count) for party, part in enumerate(dealt)
-    ]
-    seeded = [SeededPart.expand(plan, seeds[party], party, count) for party in plan.everybody]
+    dealt = [dealt_part(plan, encoded_part(part), party, count) for party, part in enumerate(dealt)]
+    seeded = [seeded_part(plan, seeds[party], party, count) for party in plan.everybody]
     inputs = [
         ChunkInputs(
             {number: masked[place.slot][place.wire] for number, place in places.items()},

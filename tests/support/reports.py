@@ -16,8 +16,7 @@ from umpc.study.making_report import released_sums, report_of
 from umpc.study.parts import FieldText, Participant
 from umpc.study.report import Report, SumReport
 from umpc.study.sizes import Member, Sizes
-from umpc.ustat.joint_values import joint_values
-from umpc.ustat.released_means import ReleasedStatistic
+from umpc.ustat.released_means import ReleasedStatistic, joint_values
 
 GINI_STUDY = flat_study(
     name="report",

@@ -9,8 +9,7 @@ import numpy as np
 
 from tests.support.studies import Columns, by_class, generator
 from umpc.protocols.registry import checked
-from umpc.protocols.vector.clipping import clip_columns
-from umpc.protocols.vector.losses import AUC_HINGE, LOSSES
+from umpc.protocols.vector.losses import AUC_HINGE, LOSSES, clip_columns
 from umpc.protocols.vector.settings import VectorSettings, clip_of, coordinates_of, kernels_of
 from umpc.study.document import Study
 from umpc.study.parts import FieldText, Participant

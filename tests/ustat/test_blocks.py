@@ -10,7 +10,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from umpc.compute.place import ComputePlace
+from umpc.compute.executor import ComputePlace
 from umpc.ustat import clear
 from umpc.ustat.blocks import CORES, in_blocks
 from umpc.ustat.clear import evaluate_clear
@@ -73,7 +73,7 @@ def test_a_thread_of_the_place_divides_its_own_work_and_never_waits_for_ever(cor
 
 
 def test_a_place_says_how_many_cores_compute_blocks(monkeypatch):
-    monkeypatch.setattr("umpc.compute.place.own_cores", lambda: 2)
+    monkeypatch.setattr("umpc.compute.executor.own_cores", lambda: 2)
     monkeypatch.setattr(CORES, "threads", None)
     monkeypatch.setattr(CORES, "count", 1)
     place = ComputePlace().open()

@@ -1,4 +1,4 @@
-"""umpc.ustat.levelling: every subset by its number, for all small sizes and for the largest."""
+"""umpc.ustat.cell_rows: every subset by its number, for all small sizes and for the largest."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from math import comb
 import numpy as np
 import pytest
 
-from umpc.ustat.levelling import binomials, every_subset, unrank
+from umpc.ustat.cell_rows import binomials, every_subset, unrank
 
 SIZES = [(size, taken) for size in range(10) for taken in range(1, 9)]
 

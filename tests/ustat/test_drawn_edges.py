@@ -1,4 +1,4 @@
-"""umpc.ustat.drawn_edges: laws of sizes and degrees, and edges that are all equally likely."""
+"""umpc.ustat.sampling: laws of sizes and degrees, and edges that are all equally likely."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.ustat.test_design import by_eigenvalues, overlaps
 from umpc.crypto.prg import Stream
 from umpc.errors import RangeError
 from umpc.ustat.design import largest_factor
-from umpc.ustat.drawn_edges import (
+from umpc.ustat.sampling import (
     bernoulli_count,
     greatest_degree,
     largest_random_factor,

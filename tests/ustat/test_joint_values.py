@@ -7,7 +7,7 @@ import numpy as np
 from tests.support.fields import number_field
 from tests.support.studies import make_study
 from umpc.study.parts import FieldText
-from umpc.ustat.joint_values import joint_values
+from umpc.ustat.released_means import joint_values
 from umpc.ustat.statistics import LIBRARY
 from umpc.ustat.text import to_text
 

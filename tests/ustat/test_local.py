@@ -1,4 +1,4 @@
-"""umpc.ustat.local: what an owner computes of its own records alone."""
+"""umpc.ustat.polynomial: what an owner computes of its own records alone."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from tests.ustat.expressions import EVERY_KIND, SCHEMA, all_records, by_hand, columns, fits, numbers
 from umpc.errors import RangeError
 from umpc.ustat import expression as ex
-from umpc.ustat.local import bound, evaluate_local, relabel
 from umpc.ustat.normal_form import Atom, BitAtom, Polynomial
-from umpc.ustat.polynomial import constant, polynomial_of
+from umpc.ustat.polynomial import bound, constant, evaluate_local, polynomial_of, relabel
 from umpc.ustat.schema import FieldSchema, Schema
 from umpc.ustat.text import to_text
 from umpc.ustat.tracing import select, sign, trace

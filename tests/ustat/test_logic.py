@@ -1,4 +1,4 @@
-"""umpc.ustat.logic: Boolean functions of comparisons in one normal form over GF(2)."""
+"""umpc.ustat.normal_form: Boolean functions of comparisons in one normal form over GF(2)."""
 
 from __future__ import annotations
 
@@ -13,20 +13,21 @@ from hypothesis import strategies as st
 
 from tests.ustat.expressions import SCHEMA
 from umpc.errors import KernelError
-from umpc.ustat import logic
+from umpc.ustat import normal_form as logic
 from umpc.ustat.clear import evaluate_clear
 from umpc.ustat.kernel import Kernel
-from umpc.ustat.local import evaluate_local, relabel
 from umpc.ustat.normal_form import BitAtom, FieldAtom, Function, LogicAtom, Polynomial
 from umpc.ustat.polynomial import (
     WRITTEN_OUT,
     add,
     atom,
     constant,
+    evaluate_local,
     function_of,
     less_than_zero,
     logic_of,
     polynomial_of,
+    relabel,
 )
 from umpc.ustat.schema import FieldSchema, Schema
 from umpc.ustat.text import from_text

@@ -1,4 +1,4 @@
-"""umpc.ustat.projection: both sums over all triples, against pairs in the clear."""
+"""umpc.ustat.strata: both sums over all triples, against pairs in the clear."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import pytest
 
 from umpc.ustat.expression import Add, Constant, Multiply
 from umpc.ustat.kernel import Kernel
-from umpc.ustat.projection import THIRD, is_over_triples, over_triples
 from umpc.ustat.schema import FieldSchema, Schema
 from umpc.ustat.statistics import LIBRARY
+from umpc.ustat.strata import THIRD, is_over_triples, over_triples
 from umpc.ustat.text import from_text, to_text
 
 SCHEMA = Schema([FieldSchema(name, Fraction(-3), Fraction(3), Fraction(1)) for name in "xy"])

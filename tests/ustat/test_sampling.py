@@ -12,9 +12,10 @@ from scipy import stats
 
 from umpc.crypto.prg import Stream
 from umpc.errors import RangeError, StudyError, TooFewRecords
-from umpc.ustat import levelling, sampling
-from umpc.ustat.edge_blocks import biregular_pattern, circulant
-from umpc.ustat.levelling import edge_keys, every_subset
+from umpc.ustat import edge_blocks as levelling
+from umpc.ustat import sampling
+from umpc.ustat.cell_rows import every_subset
+from umpc.ustat.edge_blocks import biregular_pattern, circulant, edge_keys
 from umpc.ustat.sampling import (
     balanced,
     below,

@@ -30,7 +30,7 @@ from umpc.deployment.fork_server import fork_server
 from umpc.deployment.processes import MISSING, Deployment, stop
 from umpc.errors import StudyError
 from umpc.node.table.batch import ReadColumn
-from umpc.protocols.left_open import is_open
+from umpc.protocols.registry import is_open
 from umpc.ustat.condition import fields_read
 from umpc.ustat.statistics import find_statistic
 

@@ -34,8 +34,8 @@ from umpc.study.settings import keys_of
 from umpc.ustat.condition import fields_read
 from umpc.ustat.estimators import find_estimator
 from umpc.ustat.expression import fields_of
-from umpc.ustat.projection import PAIR
 from umpc.ustat.statistics import find_statistic
+from umpc.ustat.strata import PAIR
 from umpc.ustat.text import to_text
 from umpc.ustat.tracing import arity, trace_all
 

@@ -48,7 +48,7 @@ from umpc.api.result import Result
 from umpc.errors import DataError, EmptyTable, StudyError, UnknownField
 from umpc.node.table.conversions import ColumnValues, Fetched, typed
 from umpc.node.table.source import TableSource
-from umpc.protocols.left_open import AUTO, is_open
+from umpc.protocols.registry import AUTO, is_open
 from umpc.simulation import simulate
 
 COORDINATOR = "coordinator"

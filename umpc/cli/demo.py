@@ -39,8 +39,7 @@ from umpc.coordinator.studyfile_text import field_entry, write_study_file
 from umpc.errors import ConfigError, StudyError
 from umpc.node.table.conversions import DECIMAL_MARKS, THOUSANDS_MARKS, NumberFormat
 from umpc.protocols.auto import open_keys
-from umpc.protocols.left_open import AUTO, is_open
-from umpc.protocols.registry import PROTOCOLS, USUAL, chosen_protocol
+from umpc.protocols.registry import AUTO, PROTOCOLS, USUAL, chosen_protocol, is_open
 from umpc.study.document import Study
 from umpc.study.report import Report
 from umpc.study.settings import ADVERSARIES, HONEST

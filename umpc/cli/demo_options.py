@@ -21,8 +21,7 @@ from click import HelpFormatter
 from umpc.cli.kernel_options import has_colon, listed, named, unquoted
 from umpc.errors import ConfigError
 from umpc.protocols.base.protocol import StudyProtocol
-from umpc.protocols.left_open import AUTO
-from umpc.protocols.registry import PROTOCOLS, USUAL
+from umpc.protocols.registry import AUTO, PROTOCOLS, USUAL
 from umpc.study.settings import keys_of
 
 PARTICIPANTS = ("dealer", "shufflers")

@@ -49,7 +49,7 @@ from umpc.errors import (
     LedgerError,
     UmpcError,
 )
-from umpc.native.library import CHOSEN, status
+from umpc.native import CHOSEN, status
 from umpc.node.audit.trail import AuditTrail
 from umpc.node.config import NAME, NodeConfig, changed_since_start, load_datasets
 from umpc.node.table.source import TableSite, is_same_database, shared_content

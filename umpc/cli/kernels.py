@@ -302,7 +302,8 @@ def _plan_lines(plan: Plan) -> Iterator[str]:
 def _garbled(found: Sequence[Kernel]) -> str:
     """The cost of a pair that its two owners garble, in the 64-bit ring."""
     from umpc.crypto.ring import RINGS
-    from umpc.mpc.garbled.outputs import outputs_of
+    from umpc.errors import KernelError
+    from umpc.mpc.garbled.circuits import outputs_of
     from umpc.mpc.garbled.pieces import carried_bits
     from umpc.mpc.garbled.plan import garbled_program
 

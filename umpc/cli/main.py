@@ -67,7 +67,7 @@ LIBRARIES = (
 
 def verbose_lines() -> Iterator[str]:
     """Yield one line for each part of this installation: Python, the sign gate, each library."""
-    from umpc.native.library import status
+    from umpc.native import status
 
     yield f"Python        {platform.python_version()}, {platform.system()} {platform.machine()}"
     yield f"sign gate     {status()}"

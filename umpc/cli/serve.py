@@ -162,7 +162,7 @@ def start_dealer(
     given: Serving, cores: int | None, compute: str | None, compute_tls: Path | None
 ) -> None:
     """Deal random numbers to nodes until Ctrl-C or SIGTERM."""
-    from umpc.compute.place import named_place
+    from umpc.compute.executor import named_place
     from umpc.dealer.server import ALLOWED, DealerServer
     from umpc.transport.tls import rpc
 

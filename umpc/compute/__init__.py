@@ -5,7 +5,6 @@ the order, sends every message itself, and sends it once.
 
 | file | what it is |
 |---|---|
-| `executor.py` | the interface; this thread, and threads of this process |
+| `executor.py` | the interface; threads of this process; the place that a configuration names |
 | `cluster.py` | a Dask cluster of the site, over mutual TLS |
-| `place.py` | the place that a configuration names |
 """

@@ -44,8 +44,7 @@ from umpc.coordinator.studyfile_entries import (
 )
 from umpc.errors import KernelError, StudyError
 from umpc.protocols.base.protocol import StudyProtocol
-from umpc.protocols.left_open import is_open
-from umpc.protocols.registry import USUAL, check_new_run, checked, chosen_protocol
+from umpc.protocols.registry import USUAL, check_new_run, checked, chosen_protocol, is_open
 from umpc.study.document import Study
 from umpc.study.parts import FieldText, Participant, Person
 from umpc.study.rules import advice
@@ -53,9 +52,9 @@ from umpc.study.settings import Settings, in_words, keys_of
 from umpc.text_file import STUDY, read_text, refuse_other_kind
 from umpc.ustat.condition import parse_condition
 from umpc.ustat.expression import Expression
-from umpc.ustat.projection import PAIR
 from umpc.ustat.sampling import TWO_SAMPLE
 from umpc.ustat.statistics import find_statistic
+from umpc.ustat.strata import PAIR
 from umpc.ustat.text import from_text, to_text
 from umpc.ustat.tracing import arity, trace_all
 

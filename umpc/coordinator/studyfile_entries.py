@@ -31,10 +31,9 @@ from umpc.study.parts import FieldText, Participant, StudyPart, exact
 from umpc.study.settings import HONEST
 from umpc.ustat.estimators import VECTOR, WITH_VARIANCE
 from umpc.ustat.expression import Expression
-from umpc.ustat.projection import PAIR, TRIPLE, over_triples
 from umpc.ustat.sampling import BALANCED, TWO_SAMPLE, UNBALANCED
 from umpc.ustat.statistics import find_statistic
-from umpc.ustat.strata import restricted
+from umpc.ustat.strata import PAIR, TRIPLE, over_triples, restricted
 from umpc.ustat.text import to_text
 
 

@@ -39,6 +39,7 @@ def derive(seed: bytes, *labels: str | int | bytes) -> bytes:
 
     Args: labels: integers are in 0 .. 2^64 − 1.
     """
+    # spec/prg.py, `derive`
     return hmac.digest(seed, _encoded(labels), "sha256")
 
 
@@ -56,6 +57,7 @@ def _encode(label: str | int | bytes) -> bytes:
     """A label's kind, its length and its bytes."""
     if isinstance(label, int):
         return NUMBER + label.to_bytes(8, "little")
+    # kind and length make the encoding injective
     kind, body = (b"s", label.encode()) if isinstance(label, str) else (b"b", label)
     return kind + len(body).to_bytes(4, "little") + body
 
@@ -67,6 +69,7 @@ class Stream:
     """
 
     def __init__(self, seed: bytes):
+        # spec/prg.py, `stream`
         self._encryptor = Cipher(algorithms.AES(seed), FROM_THE_START).encryptor()
 
     def __repr__(self) -> str:
@@ -126,5 +129,6 @@ class FixedKeyHash:
 
     def __call__(self, blocks: NDArray[np.uint64]) -> NDArray[np.uint64]:
         """The hash of every block: (n, 2) uint64 → (n, 2) uint64."""
+        # spec/prg.py, `tree_hash`: π(x) ⊕ x
         permuted = np.frombuffer(self._encryptor.update(blocks.tobytes()), dtype=np.uint64)
         return permuted.reshape(blocks.shape) ^ blocks

@@ -37,11 +37,13 @@ class Ring:
 
     def encode(self, value: int) -> int:
         """The element that stands for a signed integer."""
+        # & keeps residues uniform; % of a stream would not
         return value & ((1 << self.bits) - 1)
 
     def decode(self, element: int) -> int:
         """The signed integer, in −2^(bits−1) .. 2^(bits−1) − 1, that an element stands for."""
         element &= (1 << self.bits) - 1
+        # two's complement
         is_negative = element >> (self.bits - 1)
         return element - (1 << self.bits) if is_negative else element
 
@@ -60,6 +62,7 @@ RINGS = (Ring(32), Ring(64))
 
 def ring_that_holds(bound: int) -> Ring | None:
     """The narrowest ring that tells all integers of magnitude up to `bound` apart, if one does."""
+    # sums with their noise never wrap around
     return next((ring for ring in RINGS if bound < 1 << (ring.bits - 1)), None)
 
 
@@ -125,6 +128,7 @@ def unpack(
         return np.frombuffer(data, dtype=kind.newbyteorder("<")).astype(kind, copy=False)
     bits = np.unpackbits(np.frombuffer(data, dtype=np.uint8), bitorder="little")
     padding = -count * width % 8
+    # one encoding for each value
     if padding and data[-1] >> (8 - padding):
         raise EncodingError(f"the padding after {count} values of {width} bits is not zero")
     if width == 1 and kind == np.uint8:

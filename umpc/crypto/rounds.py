@@ -20,7 +20,7 @@ same generators over its links.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count, zip_longest
 from typing import Any, Generic, TypeAlias, TypeVar
@@ -92,6 +92,25 @@ def resume(
         return Finished(stop.value)
 
 
+def resume_all(
+    protocols: Mapping[int, Generator[Sent, Received, Result]],
+    incoming: Mapping[int, Received | None],
+    results: dict[int, Any],
+) -> dict[int, Sent]:
+    """Each party's output of its next round. The results of those that end go into `results`.
+
+    Args: incoming: what each party that goes on received; as in `resume`.
+    """
+    sent: dict[int, Sent] = {}
+    for party, received in incoming.items():
+        answer = resume(protocols[party], received)
+        if isinstance(answer, Finished):
+            results[party] = answer.result
+        else:
+            sent[party] = answer
+    return sent
+
+
 def check_reply(reply: Message, expected: Message, culprit: str) -> None:
     """Check that a reply has the shape of the message that was due in the same round.
 
@@ -125,24 +144,41 @@ def run_in_memory(parties: Sequence[Protocol[Result]]) -> tuple[list[Result], li
     Returns: the results in party order, and the transcript without the messages of width 0.
     Raises: LocalProtocolError where a party ends before the others, or none ends in time.
     """
+
+    def others(party: int, sent: Mapping[int, Message]) -> list[Message]:
+        return [message for other, message in sent.items() if other != party]
+
+    results, rounds = _in_lockstep(parties, others)
+    lines = [
+        SentMessage(number, party, message)
+        for number, sent in enumerate(rounds, 1)
+        for party, message in sent.items()
+        # silence takes no bytes, so it is no line
+        if message.width
+    ]
+    return results, lines
+
+
+def _in_lockstep(
+    parties: Sequence[Generator[Sent, Received, Result]],
+    received_by: Callable[[int, Mapping[int, Sent]], Received],
+) -> tuple[list[Result], list[dict[int, Sent]]]:
+    """The results of all parties, in order, and what each of them sent in each round.
+
+    Args: received_by: what a party receives of what all of them sent.
+    """
+    protocols = dict(enumerate(parties))
     results: dict[int, Result] = {}
-    transcript: list[SentMessage] = []
-    incoming: list[list[Message] | None] = [None] * len(parties)
-    for number in range(1, MAX_ROUNDS + 2):
-        sent: dict[int, Message] = {}
-        for party, protocol in enumerate(parties):
-            answer = resume(protocol, incoming[party])
-            if isinstance(answer, Finished):
-                results[party] = answer.result
-            else:
-                sent[party] = answer
+    rounds: list[dict[int, Sent]] = []
+    incoming: dict[int, Received | None] = dict.fromkeys(protocols)
+    while len(rounds) <= MAX_ROUNDS:
+        # all speak before anybody hears: rounds are simultaneous
+        sent = resume_all(protocols, incoming, results)
         if len(results) == len(parties):
-            return [results[party] for party in range(len(parties))], transcript
-        check_lockstep(results, number)
-        transcript += [
-            SentMessage(number, party, message) for party, message in sent.items() if message.width
-        ]
-        incoming = [[sent[other] for other in sent if other != party] for party in sent]
+            return [results[party] for party in protocols], rounds
+        check_lockstep(results, len(rounds) + 1)
+        rounds.append(sent)
+        incoming = {party: received_by(party, sent) for party in sent}
     raise LocalProtocolError(f"a protocol did not end within {MAX_ROUNDS} rounds")
 
 
@@ -176,19 +212,15 @@ def side_by_side(protocols: Mapping[int, Protocol[Result]]) -> Mesh[dict[int, Re
     results: dict[int, Result] = {}
     replies: dict[int, list[Message] | None] = dict.fromkeys(protocols)
     while replies:
-        sent: Outgoing = {}
-        for peer, reply in replies.items():
-            answer = resume(protocols[peer], reply)
-            if isinstance(answer, Finished):
-                results[peer] = answer.result
-            else:
-                sent[peer] = answer
+        sent: Outgoing = resume_all(protocols, replies, results)
+        # side by side means: as many rounds
         if sent and results:
             raise LocalProtocolError(
                 f"protocols with {sorted(results)} ended before those with {sorted(sent)}"
             )
         if not sent:
             break
+        # silence is not sent
         came = yield {peer: message for peer, message in sent.items() if message.width}
         replies = {peer: [came.get(peer, silence(message.step))] for peer, message in sent.items()}
     return results
@@ -226,25 +258,22 @@ def beside(
 
     Raises: RemoteProtocolError on a message of another shape.
     """
-    results: list[Any] = [None] * len(protocols)
-    incoming: Mapping[int, Incoming | None] = dict.fromkeys(range(len(protocols)))
+    results: dict[int, Any] = {}
+    numbered = dict(enumerate(protocols))
+    incoming: Mapping[int, Incoming | None] = dict.fromkeys(numbered)
     for number in count():
-        said: dict[int, Outgoing] = {}
-        for place, came in incoming.items():
-            answer = resume(protocols[place], came)
-            if isinstance(answer, Finished):
-                results[place] = answer.result
-            else:
-                said[place] = answer
+        said = resume_all(numbered, incoming, results)
         if not said:
-            return results
+            return [results[place] for place in numbered]
         sent = {
+            # all that one tells another in a round is one message
             peer: joined(step, [each.get(peer, silence(step)) for each in said.values()])
             for peer in due
         }
         replies = yield {peer: message for peer, message in sent.items() if message.width}
         heard: dict[int, dict[int, Message]] = {place: {} for place in said}
         for peer, reply in replies.items():
+            # where to cut: lengths are public
             shapes = [due[peer][place][number] for place in said]
             parts = _parts(step, reply, shapes, names[peer])
             for place, part in zip(said, parts, strict=True):
@@ -297,32 +326,15 @@ def run_mesh(parties: Sequence[Mesh[Result]]) -> tuple[list[Result], list[MeshLi
     Returns: the results in party order, and the transcript.
     Raises: LocalProtocolError where a party ends before the others, or none ends in time.
     """
-    results: dict[int, Result] = {}
-    transcript: list[MeshLine] = []
-    incoming: list[Incoming | None] = [None] * len(parties)
-    for number in range(1, MAX_ROUNDS + 2):
-        sent: dict[int, Outgoing] = {}
-        for party, protocol in enumerate(parties):
-            answer = resume(protocol, incoming[party])
-            if isinstance(answer, Finished):
-                results[party] = answer.result
-            else:
-                sent[party] = answer
-        if len(results) == len(parties):
-            return [results[party] for party in range(len(parties))], transcript
-        check_lockstep(results, number)
-        transcript += _lines(number, sent)
-        incoming = [_addressed_to(party, sent) for party in sent]
-    raise LocalProtocolError(f"a protocol did not end within {MAX_ROUNDS} rounds")
 
+    def addressed_to(party: int, sent: Mapping[int, Outgoing]) -> Incoming:
+        return {sender: messages[party] for sender, messages in sent.items() if party in messages}
 
-def _lines(number: int, sent: Mapping[int, Outgoing]) -> list[MeshLine]:
-    return [
+    results, rounds = _in_lockstep(parties, addressed_to)
+    lines = [
         MeshLine(number, sender, receiver, message)
+        for number, sent in enumerate(rounds, 1)
         for sender, messages in sent.items()
         for receiver, message in messages.items()
     ]
-
-
-def _addressed_to(party: int, sent: Mapping[int, Outgoing]) -> Incoming:
-    return {sender: messages[party] for sender, messages in sent.items() if party in messages}
+    return results, lines

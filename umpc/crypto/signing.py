@@ -71,44 +71,13 @@ class Credentials:
 
 def signer(key: ec.EllipticCurvePrivateKey) -> Sign:
     """The signing call of a key."""
-    point = point_of(key.public_key())
 
     def sign(statement: bytes) -> bytes:
+        # fixed length: r and s, 32 bytes each
         r, s = decode_dss_signature(key.sign(statement, _scheme()))
-        signature = r.to_bytes(32, "big") + s.to_bytes(32, "big")
-        _OWN.note(point, statement, signature)
-        return signature
+        return r.to_bytes(32, "big") + s.to_bytes(32, "big")
 
     return sign
-
-
-class OwnSignatures:
-    """The last signatures that this process made itself: to check one of them again is of no use.
-
-    A node gets its own signatures back among those of all nodes. Only the same bytes count: of the
-    key, of the statement and of the signature.
-
-    Args: most: at least so many are kept, and at most twice as many.
-    """
-
-    def __init__(self, most: int = 1 << 9):
-        self._most = most
-        self._made: set[bytes] = set()
-        self._earlier: set[bytes] = set()
-
-    def note(self, key: bytes, statement: bytes, signature: bytes) -> None:
-        """Keep a signature that was just made. Args: key: a point, as `Holder` has it."""
-        if len(self._made) >= self._most:
-            self._made, self._earlier = set(), self._made
-        self._made.add(digest(key, statement, signature))
-
-    def has(self, key: bytes, statement: bytes, signature: bytes) -> bool:
-        """Whether a signature is one of those that are kept."""
-        mark = digest(key, statement, signature)
-        return mark in self._made or mark in self._earlier
-
-
-_OWN = OwnSignatures()
 
 
 def point_of(key: ec.EllipticCurvePublicKey) -> bytes:
@@ -119,11 +88,10 @@ def point_of(key: ec.EllipticCurvePublicKey) -> bytes:
 @lru_cache(maxsize=1 << 14)  # one process may play all nodes, and each of them checks the same
 def is_signature(key: bytes, statement: bytes, signature: bytes) -> bool:
     """Whether the holder of a key signed the statement."""
-    if _OWN.has(key, statement, signature):
-        return True
     if len(signature) != SIGNATURE_BYTES:
         return False
     try:
+        # spec/joint_seed.py, `is_signature`
         read_point(key).verify(_in_der(signature), statement, _scheme())
     except InvalidSignature:
         return False
@@ -195,5 +163,6 @@ def digest(*parts: bytes) -> bytes:
     """SHA-256 of the parts, each preceded by its length."""
     state = hashlib.sha256()
     for part in parts:
+        # spec/prg.py, `digest`: lengths make it injective
         state.update(len(part).to_bytes(8, "little") + part)
     return state.digest()

@@ -45,6 +45,7 @@ class KeyAgreement:
 
     def _exchange(self, public_key: bytes, peer: str) -> bytes:
         try:
+            # spec/zero_shares.py, `shared_seed`
             return self._private.exchange(X25519PublicKey.from_public_bytes(public_key))
         except ValueError as error:
             raise RemoteProtocolError(
@@ -78,15 +79,19 @@ def zero_shares(
     Raises: RemoteProtocolError naming a node with an unusable key.
     """
     totals = [0] * sums
+    # spec/zero_shares.py, `zero_share`
     for other, (name, public_key) in enumerate(zip(names, public_keys, strict=True)):
+        # no mask with itself, nor with nodes beyond its neighbours
         if other == own or not public_key:
             continue
         # both nodes derive one seed; their places keep a copied key from making the mask of two
         places = (min(own, other), max(own, other))
         agreed = key.seed_with(public_key, name)
+        # Bonawitz et al. 2017: pairwise mask from the agreed seed
         stream = Stream(derive(agreed, "zero share", attempt, *places))
         for number in range(sums):
             mask = int.from_bytes(stream.bytes(ring.bytes), "little")
             # the lower index adds the mask, the higher subtracts it
             totals[number] += mask if own < other else -mask
+    # masks of all nodes add up to 0 mod 2^w
     return [ring.encode(total) for total in totals]

@@ -8,7 +8,7 @@ For records drawn independently, the mean U of a kernel f over all pairs of n re
     Var U = (4(n − 2)·ζ₁ + 2·ζ₂) / (n(n − 1))                            (Hoeffding 1948, 5.13),
 
 where ζ₂ = Var f, and ζ₁ is the variance of the projection of f. The second sum has the mean
-μ = ζ₁ + θ² (`umpc/ustat/projection.py`). An upper end for μ counts all of that sum's errors: its
+μ = ζ₁ + θ² (`umpc/ustat/strata.py`). An upper end for μ counts all of that sum's errors: its
 noise, the sampling of E and the drawing of the records. It is below μ with a probability of at most
 MISSED times that of the interval to miss. For each θ, ζ₁ is then at most the upper end less θ², and
 at most ζ₂/2; ζ₂ is at most the largest variance of a kernel with the mean θ.
@@ -55,11 +55,10 @@ from umpc.study.report import Report
 from umpc.ustat.error_law import ErrorLaw, Floats
 from umpc.ustat.estimators import ENTROPIES, WITH_VARIANCE
 from umpc.ustat.intervals import TAIL, contrast_of, covering_interval, population_std
-from umpc.ustat.joint_values import joint_values
 from umpc.ustat.kernel import Kernel
-from umpc.ustat.projection import PAIR
-from umpc.ustat.released_means import ReleasedStatistic, ReleasedSum
+from umpc.ustat.released_means import ReleasedStatistic, ReleasedSum, joint_values
 from umpc.ustat.schema import Schema
+from umpc.ustat.strata import PAIR
 
 NOISE, RECORDS, POPULATION, HOEFFDING = "noise", "records", "population", "hoeffding"
 KINDS = (NOISE, RECORDS, POPULATION, HOEFFDING)

@@ -14,5 +14,6 @@ Inputs, material, keys and seeds come in as arguments.
 | `arrays.py` | the types of numpy arrays |
 | `chunks.py` | a chunk of edges, and what the plans of every backend say about it |
 | `attempt.py` | E, the plans, and which nodes meet: all that follows from the joint seed |
-| `backends.py` | the interface of a node's part in its cells, one for every backend |
+| `cells.py` | a node's part in its cells: the base of every backend's |
+| `backends.py` | the backend of a study, and the cost of an attempt |
 """

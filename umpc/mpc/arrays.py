@@ -19,3 +19,11 @@ IntArray: TypeAlias = NDArray[np.int64]
 """Signed values in the clear."""
 IndexArray: TypeAlias = NDArray[np.integer[Any]]
 """Row numbers of records."""
+Integers: TypeAlias = IntArray
+"""Signed integers: values in units, counts, indices and bits."""
+Words: TypeAlias = WordArray
+"""Unsigned 64-bit words: random words, and numbers modulo 2^w."""
+Floats: TypeAlias = NDArray[np.float64]
+"""Real numbers in floating point."""
+Flags: TypeAlias = NDArray[np.bool_]
+"""Truth values."""

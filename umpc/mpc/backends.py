@@ -1,4 +1,4 @@
-"""The interface of a node's part in its cells: one for every backend.
+"""The backends of a node's part in its cells (`cells.py`), and what an attempt costs.
 
 The statements of a backend's plans about a chunk are public: `attempt.plan(chunk)` has `everybody`,
 `chunk_edges`, `rounds`, and `shape(round, party, count)`, a message of a round with zero bytes in
@@ -20,97 +20,24 @@ Tests hold measured traffic equal to these numbers, byte for byte.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import permutations, product
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
-from umpc.crypto import rounds
-from umpc.crypto.prg import SEED_BYTES, FixedKeyHash
-from umpc.crypto.rounds import Mesh, Message
-from umpc.mpc.arrays import WordArray
+from umpc.crypto.prg import SEED_BYTES
+from umpc.crypto.rounds import Message
 from umpc.mpc.attempt import SharedAttempt
-from umpc.mpc.chunks import AFTER, AHEAD, Chunk, ChunkPlan, ChunkShares
+from umpc.mpc.cells import Cells
+from umpc.mpc.chunks import AFTER, AHEAD, Chunk, ChunkPlan
 from umpc.mpc.masked.material import dealt_bytes
 from umpc.study.cost import Cost, sent_by_round
 from umpc.study.document import Study
 from umpc.study.messages import frame_bytes
 from umpc.ustat.cell_rows import Owners
-from umpc.ustat.clear import Columns
 
 if TYPE_CHECKING:
     from umpc.mpc.masked.cells import CommitteeTransfers
-
-
-class Cells(Protocol):
-    """One node's part in all cells of an attempt.
-
-    Args:
-        columns: field → (records,) int64 in steps of the resolution.
-        seed: 32 uniform bytes that nobody else knows, except the dealer where there is one.
-        contributions: this node's random words for each chunk of noise.
-        coin_seed: 32 uniform bytes that nobody else knows, the dealer neither, for coins from
-            transfers; empty where this node tosses none.
-    """
-
-    def __init__(
-        self,
-        attempt: SharedAttempt,
-        node: int,
-        columns: Columns,
-        seed: bytes,
-        contributions: Mapping[Chunk, WordArray],
-        coin_seed: bytes = b"",
-    ): ...
-
-    @staticmethod
-    def set_up_shapes(attempt: SharedAttempt, sender: int, receiver: int) -> list[Message]:
-        """One node's messages to another in `set_up`, with zero bytes in place of their content."""
-        ...
-
-    @staticmethod
-    def field_shapes(attempt: SharedAttempt, sender: int, receiver: int) -> list[Message]:
-        """One node's messages to another in round 1, with zero bytes in place of their content."""
-        ...
-
-    def set_up(self, peer: int) -> rounds.Protocol[None] | None:
-        """The rounds before all data between this node and a peer; None where there are none.
-
-        In each round one of the two is silent.
-        """
-        ...
-
-    def toss(self) -> Mesh[list[int]] | None:
-        """The committee's coins, after all set-ups, once: this node's share of each sum of coins.
-
-        None where this node tosses no coins.
-        """
-        ...
-
-    def fields_for(self, peer: int) -> list[Message]:
-        """Round 1: this node's records that occur in an edge with the peer."""
-        ...
-
-    def receive_fields(self, peer: int, messages: Sequence[Message]) -> None:
-        """Round 1 from a peer. Raises: EncodingError, RemoteProtocolError."""
-        ...
-
-    def is_ready(self, chunk: Chunk) -> bool:
-        """Whether a chunk has everything that it needs of its owners' records."""
-        ...
-
-    def protocol(
-        self, chunk: Chunk, material: bytes, tree_hash: FixedKeyHash
-    ) -> rounds.Protocol[ChunkShares] | Mesh[ChunkShares] | Mesh[bytes]:
-        """The rounds of a chunk, whose result is this node's share of each sum.
-
-        It is a mesh over the chunk's parties where the plan's messages are `addressed`. The rounds
-        of part AHEAD have material as their result, for those of part AFTER.
-
-        material: the dealer's bytes for this node and chunk, or what was made ahead.
-        """
-        ...
 
 
 def backend_of(study: Study) -> type[Cells]:
@@ -173,6 +100,7 @@ def _predict(attempt: SharedAttempt, prepared: bool) -> Cost:
     in_parts = prepared and attempt.makes_ahead
     nodes = range(len(attempt.members))
     sent: list[SentBytes] = [Counter() for _ in nodes]
+    # set-ups and tosses depend on no data: they count as offline
     between = _links(attempt, sent) + _tosses(attempt)
     dealt = 0
     needs_dealer = attempt.needs_dealer
@@ -181,6 +109,7 @@ def _predict(attempt: SharedAttempt, prepared: bool) -> Cost:
     known = _ChunkCosts()
     for chunk, times in attempt.chunk_groups():
         if in_parts and not chunk.noise:
+            # triples of this chunk are made before the run
             ahead = replace(chunk, part=AHEAD)
             between += times * known.of(attempt.plan(ahead), ahead).said_in_all
             chunk = replace(chunk, part=AFTER)
@@ -194,6 +123,7 @@ def _predict(attempt: SharedAttempt, prepared: bool) -> Cost:
         if needs_dealer:
             dealt += times * cost.material
     share = attempt.ring.bytes * attempt.sums
+    # one ring element a sum, for each value that a node releases
     revealed = tuple(attempt.released_values(node) * share for node in nodes)
     online = tuple(map(sent_by_round, sent))
     rounds = attempt.rounds_if_prepared if prepared else attempt.rounds
@@ -224,6 +154,7 @@ class _ChunkCosts:
 
     def of(self, plan: ChunkPlan, chunk: Chunk) -> _ChunkCost:
         """The cost of a chunk. Args: plan: the chunk's, which may be made for it alone."""
+        # a frame's length grows with the numbers in it
         place = frame_bytes("open", chunk.place, chunk.number, 0, 0, 0)
         key = (id(plan), chunk.count, place)
         if key not in self._known:
@@ -236,6 +167,7 @@ class _ChunkCosts:
 def _said(plan: ChunkPlan, chunk: Chunk, party: int) -> SentBytes:
     """A party's bytes in the rounds of a chunk."""
     said: SentBytes = Counter()
+    # each message goes to every other party
     others = (other for other in plan.everybody if other != party)
     for other, number in product(others, range(1, plan.rounds + 1)):
         shape = plan.shape_to(number, party, other, chunk.count)

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Protocol, TypeAlias, TypeVar
 
 import numpy as np
@@ -96,10 +96,10 @@ class ChunkPlan(Protocol):
         """The number of parties."""
         ...
 
-    @property
+    @cached_property
     def everybody(self) -> tuple[int, ...]:
         """All parties, in order."""
-        ...
+        return tuple(range(self.parties))
 
     @property
     def chunk_edges(self) -> int:
@@ -113,7 +113,7 @@ class ChunkPlan(Protocol):
 
     def dealt_bits(self, party: int) -> int:
         """Bits an edge that the dealer sends to a party."""
-        ...
+        return 0
 
     @property
     def addressed(self) -> bool:
@@ -121,11 +121,15 @@ class ChunkPlan(Protocol):
 
         The rounds of a chunk are then a `Mesh` over the parties, and a `Protocol` otherwise.
         """
-        ...
+        return False
+
+    def shape(self, round: int, party: int, count: int) -> Message:
+        """A party's message of a round, from 1, with zero bytes in place of its content."""
+        raise LocalProtocolError("messages of this plan differ from peer to peer; ask `shape_to`")
 
     def shape_to(self, round: int, sender: int, receiver: int, count: int) -> Message:
         """One party's message to another in a round, from 1, with zero bytes as content."""
-        ...
+        return self.shape(round, sender, count)
 
 
 class ChunkProgram(Protocol):
@@ -230,6 +234,7 @@ def small_cells(
     most = np.minimum(program.small_cell, sizes // 2)
     shared = cells.shared
     small = shared[cells.counts[shared] <= most[kinds[shared]]]
+    # pattern by pattern, in the canonical order of owners
     small = small[np.argsort(kinds[small], kind="stable")]
     places[small] = np.arange(len(small))
     parts = -(-cells.counts[small] * PARTS // sizes[kinds[small]])
@@ -242,6 +247,7 @@ def _waves(cells: CellRows, small: NDArray[np.intp], parts: NDArray[np.int64]) -
     most = WAVE_CHUNKS * PARTS
     owners, first = cells.owners[small], cells.first_places[small]
     held_by_all = np.bincount(owners[first], np.broadcast_to(parts[:, None], first.shape)[first])
+    # nobody has more than a wave holds
     if held_by_all.max(initial=0) <= most:
         return np.ones(len(small), dtype=np.int64)
     waves = []
@@ -249,6 +255,7 @@ def _waves(cells: CellRows, small: NDArray[np.intp], parts: NDArray[np.int64]) -
     held: dict[int, int] = {}
     for name, size in zip(cells.names(small), parts.tolist(), strict=True):
         parties = set(name)
+        # every node cuts waves alike: E is public
         if any(held.get(node, 0) + size > most for node in parties):
             wave += 1
             held = {}
@@ -276,6 +283,7 @@ def in_batches(
     room: dict[object, int] = {}
     place: object = None
     for chunk in chunks:
+        # only chunks of one plan and wave go together
         here = (chunk.wave, pattern_of(chunk.owners)) if chunk.wave else None
         if here is None or here != place:
             yield from map(tuple, growing.values())

@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import ctypes
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from umpc.native.library import CHOSEN, KEY_BYTES, KINDS, LIBRARY, check_array, kinds
+from umpc.native import CHOSEN, call, check_array, checked_key
 
 __all__ = ["CHOSEN", "CircuitArrays", "RowBlocks", "evaluate", "garble", "make_rows", "read_rows"]
 __all__ += ["stretch", "transpose_into"]
@@ -79,8 +78,8 @@ def stretch(
         raise ValueError(f"a digit has 1 to {MOST_FOLD} bits, got {fold}")
     rows = np.empty((len(starts), fold, width), dtype=np.uint8)
     u = np.empty((len(starts), width), dtype=np.uint8)
-    given = _key(key), _at(starts), len(starts), fold, lacks_first, number, width
-    _call("umpc_stretch", *given, _at(rows), _at(u))
+    given = checked_key(key), _at(starts), len(starts), fold, lacks_first, number, width
+    call("umpc_stretch", CHOSEN, *given, _at(rows), _at(u))
     return rows, u
 
 
@@ -94,7 +93,7 @@ def transpose_into(rows: np.ndarray, blocks: np.ndarray) -> None:
     check_array("blocks", blocks, np.uint64, (len(blocks), 2))
     if digits * fold != BLOCK_BITS or 8 * width < len(blocks):
         raise ValueError(f"rows of shape {rows.shape} make no {len(blocks)} blocks")
-    _call("umpc_blocks", _at(rows), width, len(blocks), _at(blocks))
+    call("umpc_blocks", CHOSEN, _at(rows), width, len(blocks), _at(blocks))
 
 
 @dataclass(frozen=True)
@@ -175,8 +174,8 @@ def _rows(
     own = np.ascontiguousarray(own, dtype=np.int64)
     check_array("own", own, np.int64, (len(blocks.order),))
     places = ctypes.byref(blocks._structure())
-    given = makes, _key(key), places, _at(table), _at(own), masks, len(own)
-    _call("umpc_rows", *given, _at(to))
+    given = makes, checked_key(key), places, _at(table), _at(own), masks, len(own)
+    call("umpc_rows", CHOSEN, *given, _at(to))
 
 
 @dataclass(frozen=True)
@@ -258,27 +257,10 @@ def _run(
     addresses = _at(labels), delta, *map(_at, (tables, elements, shares))
     edges = _Edges(count, first_edge, *addresses, shares.itemsize == 8)
     structures = ctypes.byref(circuit._structure()), ctypes.byref(edges)
-    _call("umpc_circuit", garbles, _key(key), *structures)
-
-
-def _key(key: bytes) -> bytes:
-    if not isinstance(key, bytes) or len(key) != KEY_BYTES:
-        raise ValueError(f"the key of a hash has {KEY_BYTES} bytes")
-    return key
+    call("umpc_circuit", CHOSEN, garbles, checked_key(key), *structures)
 
 
 def _at(array: np.ndarray) -> int:
     """Where an array begins. It lives as long as the caller holds it."""
     address: int = array.ctypes.data
     return address
-
-
-def _call(name: str, *arguments: Any) -> None:
-    """Call a function of the library. Raises: ValueError if this processor lacks the kind."""
-    if LIBRARY is None or CHOSEN not in kinds():
-        raise ValueError(f"the compiled kernel can run {kinds()} here, not {CHOSEN}")
-    answer = getattr(LIBRARY, name)(KINDS[CHOSEN], *arguments)
-    if answer == -2:
-        raise MemoryError("the compiled kernel found no memory for labels")
-    if answer:
-        raise ValueError(f"the compiled kernel refused {CHOSEN}: {answer}")

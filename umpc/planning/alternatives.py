@@ -27,8 +27,8 @@ from umpc.errors import StudyError, UmpcError
 from umpc.planning.prediction import attempt_over
 from umpc.planning.reference_table import ConstantAnswer, PredictedError, ReferenceTable
 from umpc.planning.seconds import Machines, Network, Seconds, seconds_of
+from umpc.protocols.base.promise import GRADES
 from umpc.protocols.base.protocol import Line, StudyProtocol, Variant
-from umpc.protocols.base.trust import GRADES
 from umpc.protocols.registry import PROTOCOLS, checked, delta_of, protocol_of
 from umpc.study.attempt import Attempt
 from umpc.study.cost import Cost

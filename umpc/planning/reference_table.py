@@ -35,7 +35,7 @@ from umpc.ustat.clear import Columns
 from umpc.ustat.design import LargerMoments, Moments, Spread
 from umpc.ustat.estimators import ENTROPIES, WITH_VARIANCE, estimate, log_of
 from umpc.ustat.intervals import possible_means
-from umpc.ustat.joint_values import joint_values
+from umpc.ustat.released_means import joint_values
 from umpc.ustat.sampling import UNBALANCED, pairings_of
 
 Floats = NDArray[np.float64]

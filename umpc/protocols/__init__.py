@@ -2,10 +2,8 @@
 
 | folder or file | what it is |
 |---|---|
-| `registry.py` | every protocol by its name |
+| `registry.py` | every protocol by its name; a study from its bytes |
 | `auto.py` | `backend = "auto"`: the cheaper of the grid and of pairs |
-| `left_open.py` | whether a study file leaves the choice between these two open |
-| `arrays.py` | names for the types of arrays |
 | `base/` | the protocol object, and both sides of a study |
 | `u_mpc/` | noisy sums under secret sharing |
 | `grid/` | noisy sums over all sets, from one masked histogram |

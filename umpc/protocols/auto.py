@@ -20,8 +20,7 @@ from umpc.crypto.ring import RINGS, Ring
 from umpc.errors import UmpcError
 from umpc.mpc.transfers.ot_inner_products import correction_bytes
 from umpc.protocols.base.protocol import StudyProtocol
-from umpc.protocols.grid.binding import grid_of, least_cells_of, ring_of
-from umpc.protocols.grid.cost import work_seconds
+from umpc.protocols.grid.binding import grid_of, least_cells_of, ring_of, work_seconds
 from umpc.protocols.grid.cross_terms import (
     BITS_A_BYTE_ROW,
     EXTENSION_ROW_BYTES,
@@ -32,7 +31,7 @@ from umpc.protocols.grid.cross_terms import (
 from umpc.protocols.grid.masked_form import VECTORS_FROM
 from umpc.protocols.grid.settings import BACKEND, EDGES
 from umpc.protocols.registry import USUAL, chosen_protocol, find_protocol
-from umpc.protocols.u_mpc.edge_budget import bits_of_an_edge
+from umpc.protocols.u_mpc.theory import bits_of_an_edge
 from umpc.study.document import Study
 from umpc.study.settings import keys_of
 from umpc.study.sizes import Member, Sizes

@@ -15,6 +15,11 @@ Protocols of umpc's own wheel are always there. Those of other packages are code
 installed: a node runs one of them only if its node.toml names it.
 
 *Decoding.* A study from the bytes that came: in canonical form, of this protocol, or refused.
+
+*Left open.* Whether a study file leaves the choice between the grid and pairs open; `auto.py` then
+chooses.
+
+Most files do not, and then no command loads the grid to ask.
 """
 
 from __future__ import annotations
@@ -306,3 +311,22 @@ def decode_document(data: bytes, kinds: Sequence[type[Settings]], *, stored: boo
 
 class _Version(msgspec.Struct):
     version: str
+
+
+# --- left open ------------------------------------------------------------------------------------
+
+AUTO = "auto"
+
+
+def is_open(name: str | None, entries: Mapping[str, Any]) -> bool:
+    """Whether a study file leaves the choice open.
+
+    It does with backend = "auto". It also does if it names no protocol, backend or preprocessing,
+    and no edges but "all".
+
+    Args: name: the protocol, where the file names one. entries: the file's settings.
+    """
+    if entries.get("backend") == AUTO:
+        return name in (None, USUAL)
+    named = [key for key in ("backend", "preprocessing") if key in entries]
+    return name is None and not named and entries.get("edges", "all") == "all"

@@ -40,9 +40,8 @@ from umpc.study.sizes import Sizes
 from umpc.ustat.error_law import Floats, Noise
 from umpc.ustat.estimators import WITH_VARIANCE, Estimate, estimate
 from umpc.ustat.intervals import covering_interval, sampling_std, statistic_range
-from umpc.ustat.joint_values import joint_values
 from umpc.ustat.kernel import Kernel
-from umpc.ustat.released_means import ReleasedStatistic, ReleasedSum
+from umpc.ustat.released_means import ReleasedStatistic, ReleasedSum, joint_values
 
 SETS = {1: "records", 2: "pairs", 3: "triples", 4: "quadruples"}
 """The plural name of a set of so many records."""

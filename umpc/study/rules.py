@@ -37,11 +37,10 @@ from umpc.study.settings import ADVERSARIES
 from umpc.study.sizes import MAX_MEMBERS
 from umpc.ustat.estimators import ANY, ESTIMATORS, VECTOR, WITH_VARIANCE
 from umpc.ustat.expression import Expression, Rebuild, interpret
-from umpc.ustat.projection import TRIPLE, is_over_triples
 from umpc.ustat.sampling import BALANCED, SAMPLINGS, UNBALANCED, read_rule
 from umpc.ustat.statistics import LIBRARY, Statistic
 from umpc.ustat.statistics.statistic import SCORES_HIGHER
-from umpc.ustat.strata import is_inside, restricted
+from umpc.ustat.strata import TRIPLE, is_inside, is_over_triples, restricted
 from umpc.ustat.text import MAX_DEPTH, to_text
 
 MAX_DEGREE = 8

@@ -15,11 +15,12 @@ from umpc.crypto.prg import digest
 from umpc.errors import RangeError, TooFewRecords
 from umpc.study.document import Study
 from umpc.study.settings import HONEST, edge_change
-from umpc.ustat.drawn_edges import bernoulli_count, greatest_degree
 from umpc.ustat.sampling import (
     BERNOULLI,
     UNBALANCED,
+    bernoulli_count,
     edge_count,
+    greatest_degree,
     max_degree,
     pairings_of,
     two_sample_edge_count,

@@ -8,9 +8,8 @@
 | `text.py` | from an expression to its canonical text and back, without running anything |
 | `ranges.py` | interpreter: an interval of a kernel's values, hence its sensitivity |
 | `robust.py` | what a lying owner of a pair can do to a kernel's value |
-| `normal_form.py` | the data types of the normal form: atoms, functions of bits, polynomials |
-| `polynomial.py` | interpreter: the normal form from which shares are computed; units, symmetry |
-| `logic.py` | Boolean functions of comparisons in their normal form over GF(2) |
+| `normal_form.py` | the normal form: atoms, functions of bits over GF(2), polynomials |
+| `polynomial.py` | interpreter: the normal form; polynomials of one owner's records |
 | `clear.py` | interpreter: numpy, the oracle of every backend |
 | `blocks.py` | independent blocks of a computation, by all cores of a process |
 | `kernel.py` | a kernel with everything that follows from it and its schema |
@@ -21,15 +20,11 @@
 | `error_law.py` | the law of noise and sampling together |
 | `joint_values.py` | the values that several kernels have on the same records |
 | `design.py` | how much of a kernel's variance is left in its mean over E, at most |
-| `projection.py` | a kernel of pairs over triples, and the sum that gives its mean's variance |
-| `local.py` | polynomials of one owner's records, which the owner evaluates alone |
-| `sampling.py` | edge sets from a seed: balanced, pairings, or across two classes |
-| `edge_blocks.py` | lists of edges that are read block by block; graphs with equal degrees |
-| `drawn_edges.py` | edge sets without regard to degrees: uniform and Bernoulli |
-| `levelling.py` | edges of three and more records, with degrees as equal as possible |
+| `sampling.py` | edge sets from a seed: balanced, pairings, across classes, or drawn |
+| `edge_blocks.py` | lists of edges read block by block; graphs and sets with equal degrees |
 | `condition.py` | a condition on one record, such as age >= 40 |
-| `strata.py` | kernels inside a stratum |
-| `cell_rows.py` | all cells as rows of arrays, and listed cells that are made when asked for |
+| `strata.py` | kernels inside a stratum, and pairs over triples |
+| `cell_rows.py` | all cells as rows of arrays; numbered subsets |
 | `hypergraph.py` | the edge set of a study, divided into cells by owners |
 
 These modules import numpy and `umpc.errors`, and nothing else from outside.

@@ -4,7 +4,7 @@ A block's work writes to its own part of the result and reads nothing that anoth
 the result does not depend on who computes a block, or when. Numpy's loops release the interpreter's
 lock, so threads suffice.
 
-A process that may use several cores says so once (`umpc/compute/place.py`). Without that, all
+A process that may use several cores says so once (`umpc/compute/executor.py`). Without that, all
 blocks are computed here, in order.
 """
 
@@ -22,9 +22,8 @@ CACHED = 1 << 15
 class Cores:
     """The threads that help. threads: them; None for none. count: how many, with the caller."""
 
-    def __init__(self) -> None:
-        self.threads: Executor | None = None
-        self.count = 1
+    threads: Executor | None = None
+    count = 1
 
     def use(self, threads: Executor | None, count: int) -> None:
         """Let so many threads compute blocks, the caller's included."""

@@ -7,6 +7,13 @@ that need a plan, and for small cells (`umpc/mpc/chunks.py`). In arrays that tak
 
 A cell hands out its edges range by range, so a complete edge set never exists in memory. A slot is
 an argument of the kernel: 0..k − 1.
+
+*Combinations.* All subsets of a given size, by number. They make a complete edge set a range of
+integers.
+
+The combinatorial number system (Knuth, The Art of Computer Programming 4A, 7.2.1.3, theorem L):
+every number r below C(n, c) is C(b_1, 1) + … + C(b_c, c) for exactly one b_1 < … < b_c < n. The
+numbers ascend in colexicographic order of the subsets.
 """
 
 from __future__ import annotations
@@ -14,14 +21,12 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import comb, prod
 from typing import Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-
-from umpc.ustat.levelling import binomials, unrank
 
 
 class Cell(Protocol):
@@ -298,3 +303,44 @@ class ListedCells(Mapping[Owners, SampledCell]):
         if row == len(self._codes) or self._codes[row] != code:
             raise KeyError(owners)
         return row
+
+
+# --- combinations ---------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=32)
+def binomials(size: int, taken: int) -> NDArray[np.int64]:
+    """C(b, taken) for b = 0..size − 1: (size,) int64, read-only.
+
+    The numbers are exact while C(size, taken) < 2^63.
+    """
+    table: NDArray[np.int64]
+    if taken == 0:
+        table = np.broadcast_to(np.int64(1), size)  # one number, whatever the size
+    else:
+        table = np.zeros(size, dtype=np.int64)
+        # C(b, c) is the sum of C(a, c − 1) over a < b
+        np.cumsum(binomials(size, taken - 1)[:-1], out=table[1:])
+    table.setflags(write=False)
+    return table
+
+
+def unrank(numbers: NDArray[np.int64], size: int, taken: int) -> NDArray[np.int64]:
+    """The subsets of 0..size − 1 with these numbers.
+
+    Args: numbers: (n,) int64 in 0 .. C(size, taken) − 1.
+    Returns: (taken, n) int64, each column ascending.
+    """
+    subsets = np.empty((taken, len(numbers)), dtype=np.int64)
+    for place in range(taken - 1, 0, -1):
+        # theorem L: the largest b with C(b, place + 1) ≤ r
+        table = binomials(size, place + 1)
+        subsets[place] = np.searchsorted(table, numbers, side="right") - 1
+        numbers = numbers - table[subsets[place]]
+    subsets[0] = numbers
+    return subsets
+
+
+def every_subset(size: int, taken: int) -> NDArray[np.int64]:
+    """All subsets, by number: (C(size, taken), taken) int64, each row ascending."""
+    return np.ascontiguousarray(unrank(np.arange(comb(size, taken)), size, taken).T)

@@ -39,9 +39,9 @@ NONE = Fraction(0)
 def largest_factor(edges: int, records: int, degree: int) -> Fraction:
     """The factor of a balanced E over records without classes, for any degree.
 
-    For three and more records see `factors_of_larger`. The search of `levelling.py` may leave some
-    parts more than others, by less than 1/n of them (`tests/ustat/test_design.py` compares the
-    factor with the sampler's own edges).
+    For three and more records see `factors_of_larger`. The search of `edge_blocks.py` may leave
+    some parts more than others, by less than 1/n of them (`tests/ustat/test_design.py` compares
+    the factor with the sampler's own edges).
     """
     sets = comb(records, degree)
     if edges >= sets:

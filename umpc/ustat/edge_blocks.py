@@ -2,16 +2,25 @@
 
 The two graphs with equal degrees are lists of whole turns: in a turn both ends of the edges run
 through all vertices in order, so a block is copied from the numbering in a few slices.
+
+*Levelling.* Edges of three and more records: random, distinct, with degrees as equal as possible.
+
+A random set of distinct edges comes first. Then records that occur too often give places to records
+that occur too seldom. Such a step is always possible (`_sure_step`), so the search ends for every
+number of records, edges and records of an edge.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from math import lcm
+from math import comb, lcm
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+from umpc.ustat.cell_rows import every_subset
+from umpc.ustat.text import Words, below, random_order
 
 BLOCK = 1 << 15
 """Edges that are listed at once; all that is computed of them stays in a cache."""
@@ -159,3 +168,151 @@ def _cut(start: int, stop: int, size: int) -> Iterator[tuple[int, int]]:
         end = min(stop, (start // size + 1) * size)
         yield start, end
         start = end
+
+
+# --- levelling ------------------------------------------------------------------------------------
+
+_LISTED = 1 << 12
+"""Edges are drawn from a list of all edges where there are at most this many of them, or at most
+four times as many as are asked for."""
+
+
+def random_edges(records: int, count: int, words: Words, degree: int) -> NDArray[np.int64]:
+    """A uniformly random set of `count` edges: (count, degree) int64, rows ascending."""
+    total = comb(records, degree)
+    if total <= max(_LISTED, 4 * count):
+        return every_subset(records, degree)[random_order(total, words)[:count]]
+    edges = np.empty((0, degree), dtype=np.int64)
+    while (missing := count - len(edges)) > 0:
+        # a few more than are missing, since some repeat a record or an edge
+        places = (missing + missing // 4 + 16) * degree
+        drawn = np.sort(below(records, words(places)).reshape(-1, degree), axis=1)
+        edges = np.concatenate([edges, drawn[~_repeats_a_record(drawn)]])
+        _, first = np.unique(edge_keys(edges, records), return_index=True)
+        edges = edges[np.sort(first)]
+    return edges[:count]
+
+
+def level(edges: NDArray[np.int64], records: int, words: Words) -> NDArray[np.int64]:
+    """Change edges in place until every record is in as many as it should be; return them.
+
+    A record should be in ⌊k|E|/n⌋ edges, and a random few in one more. In each step, a record with
+    too many edges gives one place to a record with too few. Every step lowers the total deviation
+    by 2.
+
+    Args: edges: (count, k) int64, distinct sets of records.
+    """
+    each, extra = divmod(edges.size, records)
+    target = np.full(records, each)
+    target[random_order(records, words)[:extra]] += 1
+    keys = edge_keys(edges, records)
+    while (surplus := np.bincount(edges.ravel(), minlength=records) - target).any():
+        givers = np.repeat(np.arange(records), np.maximum(surplus, 0))
+        takers = np.repeat(np.arange(records), np.maximum(-surplus, 0))
+        takers = takers[random_order(len(takers), words)]
+        # many steps at once, at random places
+        place = _random_places(edges, givers, surplus > 0, words)
+        if not carry_out(edges, keys, place, takers, records):
+            # none of them was possible: one step that is
+            place = _sure_step(edges, keys, int(givers[0]), int(takers[0]), records)
+            carry_out(edges, keys, place[below(len(place), words(1))], takers[:1], records)
+    return edges
+
+
+def complement(edges: NDArray[np.int64], records: int, degree: int) -> NDArray[np.int64]:
+    """All edges that are not in the set: (edges, degree) int64, rows ascending."""
+    every = every_subset(records, degree)
+    return every[~_contains(np.sort(edge_keys(edges, records)), edge_keys(every, records))]
+
+
+def edge_keys(edges: NDArray[np.int64], records: int) -> NDArray[np.int64]:
+    """One number per set of records: (edges,) int64. Their order is that of the ascending rows."""
+    ascending = np.sort(edges, axis=1)
+    keys = np.zeros(len(edges), dtype=np.int64)
+    for column in range(edges.shape[1]):
+        keys = keys * records + ascending[:, column]
+    return keys
+
+
+def _random_places(
+    edges: NDArray[np.int64],
+    wanted: NDArray[np.int64],
+    among: NDArray[np.bool_],
+    words: Words,
+) -> NDArray[np.int64]:
+    """For each wanted record one of the places that hold it, at random.
+
+    A place is the number edge·k + column.
+
+    Args: among: (records,) whether a record is wanted.
+    """
+    places = np.flatnonzero(among[edges.ravel()])
+    holds = edges.ravel()[places]
+    order = np.argsort(holds, kind="stable")
+    start, stop = (np.searchsorted(holds[order], wanted, side=side) for side in ("left", "right"))
+    chosen: NDArray[np.int64] = places[order[start + below(stop - start, words(len(wanted)))]]
+    return chosen
+
+
+def carry_out(
+    edges: NDArray[np.int64],
+    keys: NDArray[np.int64],
+    place: NDArray[np.int64],
+    takers: NDArray[np.int64],
+    records: int,
+) -> int:
+    """Put the takers into these places where all edges then stay sets of records, and distinct.
+
+    At most one step changes an edge, and no two steps lead to the same edge.
+
+    Args: edges, keys: changed in place.
+    Returns: the number of steps taken.
+    """
+    edge, column = np.divmod(place, edges.shape[1])
+    proposed = edges[edge]
+    proposed[np.arange(len(edge)), column] = takers
+    new = edge_keys(proposed, records)
+    sound = ~_repeats_a_record(proposed) & ~_contains(np.sort(keys), new)
+    sound = _first_of_each(new, _first_of_each(edge, sound))
+    edges[edge[sound]] = proposed[sound]
+    keys[edge[sound]] = new[sound]
+    return int(sound.sum())
+
+
+def _sure_step(
+    edges: NDArray[np.int64], keys: NDArray[np.int64], giver: int, taker: int, records: int
+) -> NDArray[np.int64]:
+    """All places at which the taker can follow the giver; there is at least one.
+
+    Putting the taker for the giver pairs all possible edges that hold only the giver with all that
+    hold only the taker. In E, edges of the first kind outnumber those of the second. So some edge
+    of the first kind has a partner outside E.
+    """
+    edge = np.flatnonzero((edges == giver).any(axis=1) & ~(edges == taker).any(axis=1))
+    proposed = np.where(edges[edge] == giver, taker, edges[edge])
+    edge = edge[~_contains(np.sort(keys), edge_keys(proposed, records))]
+    places: NDArray[np.int64] = edge * edges.shape[1] + (edges[edge] == giver).argmax(axis=1)
+    return places
+
+
+def _first_of_each(values: NDArray[np.int64], among: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Which entries are the first of their value among the marked ones: (len(values),) bool."""
+    marked = np.flatnonzero(among)
+    _, first = np.unique(values[marked], return_index=True)
+    firsts = np.zeros(len(values), dtype=np.bool_)
+    firsts[marked[first]] = True
+    return firsts
+
+
+def _repeats_a_record(edges: NDArray[np.int64]) -> NDArray[np.bool_]:
+    ascending = np.sort(edges, axis=1)
+    repeats: NDArray[np.bool_] = (ascending[:, 1:] == ascending[:, :-1]).any(axis=1)
+    return repeats
+
+
+def _contains(keys: NDArray[np.int64], wanted: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which of the wanted keys are among the keys, which ascend: (len(wanted),) bool."""
+    if len(keys) == 0:
+        return np.zeros(len(wanted), dtype=np.bool_)
+    position = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    return np.equal(keys[position], wanted)

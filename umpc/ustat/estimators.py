@@ -17,7 +17,7 @@ never added up:
 | geometric_ratio | s0 / √(s1·s2) | numerator, two factors |
 | collision_entropy | −log2 s0 | pairs that collide |
 | collision_entropy_nats | −ln s0 | pairs that collide |
-| mean_with_variance | s0 | a kernel of pairs over triples, and its second sum (`projection.py`) |
+| mean_with_variance | s0 | a kernel of pairs over triples, and its second sum (`strata.py`) |
 | means | no single number: the means themselves | any number of kernels |
 
 `sets` is the number of possible edges. A value is withheld where its denominator cannot be told

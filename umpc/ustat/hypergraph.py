@@ -35,7 +35,6 @@ from umpc.ustat.cell_rows import (
     RecordBlock,
     SampledCell,
 )
-from umpc.ustat.drawn_edges import uniform
 from umpc.ustat.edge_blocks import MOST_INT32, EdgeBlocks, in_blocks
 from umpc.ustat.sampling import (
     Words,
@@ -45,6 +44,7 @@ from umpc.ustat.sampling import (
     numbered_biregular,
     pairings_of,
     two_sample_edge_count,
+    uniform,
 )
 
 __all__ = ["Cell", "CompleteCell", "Owners", "RecordBlock", "SampledCell"]

@@ -41,18 +41,17 @@ MOST_BOXES = 256
 """The most combinations of labels for which boxes are computed."""
 
 
-def joint_values(kernels: Sequence[Kernel]) -> NDArray[np.float64]:
-    """(points, kernels) float64, in the kernels' own unit.
+def values_together(kernels: Sequence[Kernel]) -> NDArray[np.float64]:
+    """(points, kernels) float64 of several kernels, in their own units.
 
     They are the kernels' values on all records, where these are few; those of a mean inside a
     stratum, and of other forms of ratios; else the corners of the boxes that the kernels' intervals
     make for all values of labels.
     """
-    if len(kernels) > 1:
-        for form in (_enumerated, _inside, _spread, _difference, _by_labels):
-            found = form(kernels)
-            if found is not None:
-                return found
+    for form in (_enumerated, _inside, _spread, _difference, _by_labels):
+        found = form(kernels)
+        if found is not None:
+            return found
     ends = [(float(kernel.interval.low), float(kernel.interval.high)) for kernel in kernels]
     return np.array(sorted(set(product(*ends))))
 

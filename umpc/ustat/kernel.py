@@ -22,9 +22,8 @@ from umpc.ustat.expression import (
     permute_records,
     records_of,
 )
-from umpc.ustat.local import bound
 from umpc.ustat.normal_form import Polynomial
-from umpc.ustat.polynomial import polynomial_of
+from umpc.ustat.polynomial import bound, polynomial_of
 from umpc.ustat.ranges import Interval, always_equal, exact_interval, interval_of
 from umpc.ustat.robust import Robust, robust_of
 from umpc.ustat.schema import Schema

@@ -41,8 +41,8 @@ from umpc.ustat.expression import (
     fields_of,
     interpret,
 )
-from umpc.ustat.local import evaluate_local
 from umpc.ustat.normal_form import Polynomial
+from umpc.ustat.polynomial import evaluate_local
 from umpc.ustat.schema import Schema
 
 

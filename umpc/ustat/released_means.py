@@ -57,6 +57,7 @@ from umpc.ustat.error_law import (
     whole_draws,
 )
 from umpc.ustat.estimators import ENTROPIES, QUANTILE
+from umpc.ustat.kernel import Kernel
 
 Interval = tuple[float, float]
 
@@ -70,6 +71,19 @@ HALVINGS = 20
 """A denominator of which half would be shown is found within 2^-20 of the released one."""
 ROUNDING = 1e-9
 """A share that is negative by less is 0."""
+
+
+def joint_values(kernels: Sequence[Kernel]) -> Floats:
+    """(points, kernels) float64, in the kernels' own unit: their convex hull holds all values.
+
+    Those of one kernel are the ends of its interval.
+    """
+    if len(kernels) > 1:
+        from umpc.ustat.joint_values import values_together
+
+        return values_together(kernels)
+    interval = kernels[0].interval
+    return np.array(sorted({(float(end),) for end in (interval.low, interval.high)}))
 
 
 @dataclass(frozen=True)

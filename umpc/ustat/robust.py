@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from umpc.errors import KernelError, RangeError
-from umpc.ustat.local import bound
 from umpc.ustat.normal_form import Atom, BitAtom, FieldAtom, LogicAtom, Monomial, Polynomial, build
+from umpc.ustat.polynomial import bound
 from umpc.ustat.ranges import Interval
 from umpc.ustat.schema import Schema
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from umpc.crypto.ring import Ring
 from umpc.errors import RemoteProtocolError
 from umpc.mpc.attempt import SharedAttempt
-from umpc.protocols.u_mpc.coordinator import UMpcCoordinator
+from umpc.protocols.u_mpc.protocol import UMpcCoordinator
 from umpc.protocols.u_mpc.settings import noisy_sums, sum_reports
 from umpc.study import messages as m
 from umpc.study.cost import Measured

@@ -28,7 +28,7 @@ import numpy as np
 from umpc.mpc.arrays import IntArray, WordArray
 from umpc.mpc.garbled.bit_sum_gates import BitSumGates
 from umpc.mpc.garbled.bit_sums import BitSum, constant_sum, weighted
-from umpc.mpc.garbled.circuit_builder import FALSE, TRUE, CircuitBuilder, WireLiteral
+from umpc.mpc.garbled.circuits import FALSE, TRUE, CircuitBuilder, WireLiteral
 from umpc.mpc.garbled.kernel_to_circuit import PairNoise
 
 

@@ -34,7 +34,7 @@ from typing import TypedDict, Unpack
 from umpc.dp.events import PureEvent, check_epsilon, is_exact, is_integer
 from umpc.dp.random_bits import RandomBits
 from umpc.errors import StudyError
-from umpc.protocols.arrays import Integers
+from umpc.mpc.arrays import Integers
 from umpc.ustat.clear import Columns
 from umpc.ustat.kernel import Kernel
 from umpc_papers.central.coinpress import CoinPress

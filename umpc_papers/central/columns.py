@@ -17,7 +17,7 @@ import numpy as np
 
 from umpc.crypto.ring import pack, packed_size, unpack
 from umpc.errors import EncodingError
-from umpc.protocols.arrays import Integers
+from umpc.mpc.arrays import Integers
 from umpc.ustat.clear import Columns
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.schema import FieldSchema

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from umpc.protocols.base.one_message_coordinator import OneMessageCoordinator, sum_report
+from umpc.protocols.base.one_message_protocol import OneMessageCoordinator, sum_report
 from umpc.study import messages as m
 from umpc.study.attempt import Attempt
 from umpc.study.cost import Cost, Measured

@@ -11,7 +11,8 @@
 costs the rest (basic composition, adaptive), for any graph. The model matters for accuracy only.
 
 Paper: Chaudhuri, Loh, Pandey, Sarkar 2024, section 5, Algorithm 5, Theorem 6. Departure: ξ has
-Bernstein's constants, and a record is a vertex with its list (`umpc/ustat/statistics/graphs.py`).
+Bernstein's constants, and a record is a vertex with its list
+(`umpc/ustat/statistics/distances.py`).
 """
 
 from __future__ import annotations

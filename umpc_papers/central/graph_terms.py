@@ -12,11 +12,11 @@ from functools import lru_cache
 
 import numpy as np
 
-from umpc.protocols.arrays import Integers
+from umpc.mpc.arrays import Integers
 from umpc.ustat.clear import Columns, evaluate_clear
 from umpc.ustat.expression import Expression, Rebuild, interpret
 from umpc.ustat.kernel import Kernel
-from umpc.ustat.statistics.graphs import TRIANGLES, connected
+from umpc.ustat.statistics.distances import TRIANGLES, connected
 from umpc.ustat.text import to_text
 from umpc.ustat.tracing import trace
 

@@ -38,7 +38,7 @@ import numpy as np
 
 from umpc.dp.random_bits import RandomBits
 from umpc.errors import TooFewRecords
-from umpc.protocols.arrays import Integers
+from umpc.mpc.arrays import Integers
 from umpc.ustat.clear import Columns
 from umpc.ustat.kernel import Kernel
 from umpc_papers.central.laplace import discrete_laplace

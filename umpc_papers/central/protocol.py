@@ -10,9 +10,8 @@ from umpc.crypto.signing import Verify
 from umpc.planning.reference_table import PredictedError, ReferenceTable
 from umpc.protocols.base.coordinator import CoordinatorSide
 from umpc.protocols.base.one_message_protocol import TRIAL_RECORDS, OneMessageProtocol
-from umpc.protocols.base.promise import PromiseTerms, to_the_protected
+from umpc.protocols.base.promise import PromiseTerms, Trust, to_the_protected
 from umpc.protocols.base.protocol import ExactKind, Line, Trial, Variant
-from umpc.protocols.base.trust import Trust
 from umpc.study.attempt import Attempt
 from umpc.study.document import Study
 from umpc.study.settings import Settings

@@ -68,7 +68,7 @@ from flint import ctx
 
 from umpc.dp.events import PRECISION, above, ball, is_exact
 from umpc.errors import StudyError
-from umpc.protocols.arrays import Floats
+from umpc.mpc.arrays import Floats
 
 Number = TypeVar("Number", Fraction, Floats)
 """ExactKind numbers for the bound itself, arrays of floats for the choice of its parameters."""

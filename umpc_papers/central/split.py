@@ -32,7 +32,7 @@ from fractions import Fraction
 from umpc.dp.events import PureEvent, check_epsilon, is_exact
 from umpc.dp.random_bits import RandomBits
 from umpc.errors import StudyError, TooFewRecords
-from umpc.protocols.arrays import Integers
+from umpc.mpc.arrays import Integers
 from umpc.ustat.clear import Columns
 from umpc.ustat.kernel import Kernel
 from umpc_papers.central.adaptations import PrivateTuples, naive

@@ -28,10 +28,10 @@ import numpy as np
 from umpc.dp.events import is_integer
 from umpc.dp.random_bits import RandomBits
 from umpc.errors import KernelError, RangeError, StudyError, TooFewRecords
-from umpc.protocols.arrays import Integers, Words
+from umpc.mpc.arrays import Integers, Words
+from umpc.ustat.cell_rows import unrank
 from umpc.ustat.clear import Columns
 from umpc.ustat.kernel import Kernel
-from umpc.ustat.levelling import unrank
 from umpc.ustat.sampling import below
 from umpc_papers.central.graph_terms import triangle_values
 

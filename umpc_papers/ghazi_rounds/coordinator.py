@@ -13,7 +13,7 @@ from umpc.crypto.signing import Verify
 from umpc.errors import EncodingError, LocalProtocolError, RemoteProtocolError
 from umpc.protocols.base.coordinator import counts_of
 from umpc.protocols.base.one_message import MessageEstimate
-from umpc.protocols.base.one_message_coordinator import OneMessageCoordinator
+from umpc.protocols.base.one_message_protocol import OneMessageCoordinator
 from umpc.study import messages as m
 from umpc.study.cost import Cost
 from umpc.study.document import Study

@@ -48,7 +48,7 @@ import numpy as np
 from umpc.crypto.ring import pack, packed_size, unpack
 from umpc.dp.random_bits import RandomBits
 from umpc.errors import EncodingError, TooFewRecords
-from umpc.protocols.arrays import Floats, Integers
+from umpc.mpc.arrays import Floats, Integers
 from umpc.ustat.clear import Columns
 from umpc_papers.exact_sampling import SEED_BYTES, ShakeStream, draw_seed, respond, split_seed
 from umpc_papers.local.estimate import LocalCost, LocalEstimate, check_counts

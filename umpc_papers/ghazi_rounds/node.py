@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from umpc.crypto.ring import pack, packed_size, unpack
 from umpc.crypto.signing import Credentials
 from umpc.errors import EncodingError, LocalProtocolError, RemoteProtocolError
-from umpc.protocols.base.one_message_node import OneMessageNode
+from umpc.protocols.base.one_message import OneMessageNode
 from umpc.protocols.base.seed_agreement import Entropy
 from umpc.study.document import Study
 from umpc.ustat.clear import Columns

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from umpc.crypto.signing import Verify
 from umpc.errors import AlreadyReleased, LocalProtocolError, RemoteProtocolError
 from umpc.protocols.base.coordinator import CoordinatorSide, Finished, HeapSide, counts_of
-from umpc.protocols.base.one_message_coordinator import sum_report
+from umpc.protocols.base.one_message_protocol import sum_report
 from umpc.study import messages as m
 from umpc.study.attempt import Attempt
 from umpc.study.cost import NO_COST, Cost, Measured

@@ -12,7 +12,7 @@ import numpy as np
 
 from umpc.crypto.ring import packed_size, unpack
 from umpc.errors import EncodingError
-from umpc.protocols.arrays import Words
+from umpc.mpc.arrays import Words
 from umpc.study.messages import MAX_PAYLOAD, Frame
 
 

@@ -53,7 +53,7 @@ from umpc.dp.calibration import DistributedLaplace
 from umpc.dp.polya import sample_polyas
 from umpc.dp.random_bits import RandomBits
 from umpc.errors import RangeError, StudyError
-from umpc.protocols.arrays import Floats, Integers, Words
+from umpc.mpc.arrays import Floats, Integers, Words
 from umpc.ustat.clear import Columns
 from umpc_papers.exact_sampling import ShakeStream, draw_seed
 from umpc_papers.ghazi_shuffle.mixing import KAPPA, delta_of_mixing

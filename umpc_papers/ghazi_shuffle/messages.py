@@ -41,7 +41,7 @@ from umpc.crypto.prg import SEED_BYTES, Stream, derive
 from umpc.crypto.ring import pack
 from umpc.dp.random_bits import RandomBits
 from umpc.errors import LocalProtocolError, RangeError, TooFewRecords
-from umpc.protocols.arrays import Words
+from umpc.mpc.arrays import Words
 from umpc.study.document import Study
 from umpc.study.messages import Frame, frame_bytes
 from umpc.study.sizes import ClassCounts

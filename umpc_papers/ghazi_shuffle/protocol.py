@@ -15,10 +15,9 @@ from umpc.protocols.base.coordinator import CoordinatorSide
 from umpc.protocols.base.node import NodeSide
 from umpc.protocols.base.one_message import uniform_std
 from umpc.protocols.base.one_message_protocol import describe_sets
-from umpc.protocols.base.promise import PromiseTerms
+from umpc.protocols.base.promise import SHUFFLERS, PromiseTerms, Trust
 from umpc.protocols.base.protocol import ExactKind, HelperSide, Line, StudyProtocol, Trial
 from umpc.protocols.base.seed_agreement import Entropy
-from umpc.protocols.base.trust import SHUFFLERS, Trust
 from umpc.study import messages as m
 from umpc.study.attempt import Attempt
 from umpc.study.cost import Cost

@@ -12,7 +12,7 @@ import numpy as np
 
 from umpc.crypto.ring import pack, packed_size, unpack
 from umpc.errors import EncodingError
-from umpc.protocols.arrays import Words
+from umpc.mpc.arrays import Words
 
 ALIGNED = 8
 """This many numbers of any width fill whole bytes."""

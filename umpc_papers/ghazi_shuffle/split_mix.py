@@ -30,7 +30,7 @@ from typing import Protocol
 import numpy as np
 
 from umpc.errors import TooFewRecords
-from umpc.protocols.arrays import Integers, Words
+from umpc.mpc.arrays import Integers, Words
 
 LEAST_USERS = 19
 """The theorem proves nothing for fewer users."""

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 from umpc.crypto.prg import Stream, derive
 from umpc.dp.random_bits import RandomBits
-from umpc.protocols.base.one_message_node import OneMessageNode
+from umpc.protocols.base.one_message import OneMessageNode
 from umpc.study.attempt import Attempt
 from umpc_papers.gopa.messages import GopaMessages
 from umpc_papers.gopa.settings import graph_of

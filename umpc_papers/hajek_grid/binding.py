@@ -20,14 +20,13 @@ from umpc.crypto.ring import RINGS, Ring, ring_that_holds
 from umpc.dp.calibration import DistributedLaplace
 from umpc.errors import RangeError
 from umpc.protocols.grid.attempt import GridAttempt
+from umpc.protocols.grid.binding import cost_of
 from umpc.protocols.grid.coarse import cut_points
-from umpc.protocols.grid.cost import cost_of
-from umpc.protocols.grid.cross_terms import check_transfers
+from umpc.protocols.grid.cross_terms import DealerlessAttempt, check_transfers
 from umpc.protocols.grid.operators import Grid
 from umpc.protocols.grid.operators.compiler import DenseForm, dense_layout
 from umpc.protocols.grid.operators.cuts import Cuts
-from umpc.protocols.grid.operators.limits import require_cells
-from umpc.protocols.grid.without_dealer import DealerlessAttempt
+from umpc.protocols.grid.operators.layout import require_cells
 from umpc.study.cost import Cost
 from umpc.study.document import Study
 from umpc.study.sizes import Member, Sizes

@@ -17,8 +17,8 @@ from umpc.errors import LocalProtocolError, RemoteProtocolError
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import require
 from umpc.protocols.grid.attempt import GridAttempt
-from umpc.protocols.grid.coordinator import GridCoordinator
 from umpc.protocols.grid.cross_terms import check_transfers
+from umpc.protocols.grid.protocol import GridCoordinator
 from umpc.protocols.u_mpc.settings import noisy_sums, sum_reports
 from umpc.study import messages as m
 from umpc.study.cost import Cost

@@ -39,7 +39,7 @@ from numpy.typing import NDArray
 
 from umpc.crypto.ring import Word
 from umpc.errors import RangeError
-from umpc.protocols.arrays import Integers, Words
+from umpc.mpc.arrays import Integers, Words
 
 MOST_CELLS = 1 << 10
 """The most cells: B takes D³ steps."""

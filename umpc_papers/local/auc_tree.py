@@ -11,7 +11,7 @@ from math import sqrt
 
 import numpy as np
 
-from umpc.protocols.arrays import Flags, Floats, Integers
+from umpc.mpc.arrays import Flags, Floats, Integers
 from umpc_papers.local.noise_estimate import reported
 
 

@@ -43,7 +43,7 @@ from umpc.crypto.ring import pack, packed_size, unpack
 from umpc.dp.events import check_epsilon
 from umpc.dp.random_bits import RandomBits
 from umpc.errors import OutOfBounds, StudyError
-from umpc.protocols.arrays import Floats, Integers, Words
+from umpc.mpc.arrays import Floats, Integers, Words
 from umpc.ustat.clear import Columns
 from umpc.ustat.schema import FieldSchema
 from umpc_papers.exact_sampling import (

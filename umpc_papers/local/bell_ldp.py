@@ -39,7 +39,7 @@ from umpc.crypto.ring import pack, packed_size, unpack
 from umpc.dp.events import check_epsilon
 from umpc.dp.random_bits import RandomBits
 from umpc.errors import EncodingError
-from umpc.protocols.arrays import Floats, Integers
+from umpc.mpc.arrays import Floats, Integers
 from umpc.ustat.clear import Columns
 from umpc_papers.exact_sampling import ShakeStream, draw_seed, respond, truth_threshold
 from umpc_papers.local.estimate import LocalCost, LocalEstimate, check_counts, likely_range

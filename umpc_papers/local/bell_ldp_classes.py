@@ -31,7 +31,7 @@ from math import log, sqrt
 
 import numpy as np
 
-from umpc.protocols.arrays import Floats
+from umpc.mpc.arrays import Floats
 from umpc.ustat.clear import Columns
 from umpc_papers.local.bell_ldp import BellLdp
 from umpc_papers.local.estimate import LocalEstimate, check_counts

@@ -22,9 +22,15 @@ from math import prod
 import numpy as np
 
 from umpc.errors import KernelError, StudyError
-from umpc.protocols.arrays import Floats, Integers
-from umpc.protocols.grid.operators.axis import Axis, field_axis
-from umpc.protocols.grid.operators.intervals import DoesNotFactor, OrderLink, intersection, link_of
+from umpc.mpc.arrays import Floats, Integers
+from umpc.protocols.grid.operators.axis import (
+    Axis,
+    DoesNotFactor,
+    OrderLink,
+    field_axis,
+    intersection,
+    link_of,
+)
 from umpc.protocols.grid.operators.splitting import (
     ProductTerm,
     fields_in,
@@ -33,8 +39,8 @@ from umpc.protocols.grid.operators.splitting import (
     written_out,
 )
 from umpc.ustat.kernel import Kernel
-from umpc.ustat.local import evaluate_local
 from umpc.ustat.normal_form import Monomial, Polynomial
+from umpc.ustat.polynomial import evaluate_local
 
 MOST_VALUES = 1 << 21
 """The most values of a field along which a kernel is averaged."""

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from umpc.errors import StudyError
-from umpc.protocols.arrays import Floats
+from umpc.mpc.arrays import Floats
 from umpc_papers.exact_sampling import ShakeStream
 
 TOLERANCE = 1e-9

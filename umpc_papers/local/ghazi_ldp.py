@@ -39,7 +39,7 @@ import numpy as np
 from umpc.crypto.ring import pack, packed_size, unpack
 from umpc.dp.events import check_epsilon
 from umpc.dp.random_bits import RandomBits
-from umpc.protocols.arrays import Floats, Integers
+from umpc.mpc.arrays import Floats, Integers
 from umpc.ustat.clear import Columns
 from umpc_papers.exact_sampling import (
     SEED_BYTES,

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from umpc.protocols.arrays import Floats, Integers, Words
+from umpc.mpc.arrays import Floats, Integers, Words
 from umpc_papers.exact_sampling import ShakeStream, respond
 
 

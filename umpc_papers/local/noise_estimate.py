@@ -28,7 +28,7 @@ from math import sqrt
 
 import numpy as np
 
-from umpc.protocols.arrays import Floats
+from umpc.mpc.arrays import Floats
 
 
 def reported(unbiased: float, least: float, std: float) -> float:

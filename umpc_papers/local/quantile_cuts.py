@@ -24,7 +24,7 @@ from math import sqrt
 
 import numpy as np
 
-from umpc.protocols.arrays import Floats
+from umpc.mpc.arrays import Floats
 
 SIGNIFICANT = 2.0
 """Standard deviations from which on the mass of half of a part counts as not empty."""

@@ -27,7 +27,7 @@ from math import prod
 import numpy as np
 
 from umpc.errors import KernelError, OutOfBounds, StudyError
-from umpc.protocols.arrays import Floats, Integers
+from umpc.mpc.arrays import Floats, Integers
 from umpc.protocols.base import bins
 from umpc.protocols.base.bins import limits_of_bins, require_ascending
 from umpc.study.making_report import Limits

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from umpc.protocols.arrays import Floats
+from umpc.mpc.arrays import Floats
 from umpc_papers.local.quantisation import Points, Quantiser
 
 

@@ -29,7 +29,7 @@ from math import exp, lgamma, pi, sqrt
 import numpy as np
 
 from umpc.errors import LocalProtocolError
-from umpc.protocols.arrays import Floats, Integers
+from umpc.mpc.arrays import Floats, Integers
 from umpc_papers.exact_sampling import COIN_BITS, ShakeStream, respond
 
 ROWS = 4096

@@ -18,8 +18,7 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from umpc.protocols.vector.clipping import Coordinate
-from umpc.protocols.vector.losses import LOSSES
+from umpc.protocols.vector.losses import LOSSES, Coordinate
 from umpc.ustat.schema import Schema
 
 SCORE_BITS = 24

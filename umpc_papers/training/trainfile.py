@@ -14,8 +14,7 @@ from umpc.coordinator.studyfile import read_values
 from umpc.coordinator.studyfile_entries import FieldEntry, datasets_of
 from umpc.errors import StudyError
 from umpc.protocols.registry import checked
-from umpc.protocols.vector.clipping import Coordinate
-from umpc.protocols.vector.losses import AUC_HINGE, LOSSES
+from umpc.protocols.vector.losses import AUC_HINGE, LOSSES, Coordinate
 from umpc.protocols.vector.settings import (
     PREPROCESSINGS,
     VectorSettings,

@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 from umpc.dp.composition import gaussian_curve, renyi_epsilon
 from umpc.dp.distributed_gaussian import parameter_per_square, rho_of
 from umpc.errors import ConfigError
-from umpc.protocols.vector.clipping import Coordinate
-from umpc.protocols.vector.losses import LOSSES
+from umpc.protocols.vector.losses import LOSSES, Coordinate
 from umpc.protocols.vector.settings import VectorSettings, loss_of
 from umpc.study.document import Study
 from umpc.study.report import Report

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from tests.support.circuits import circuit_of, evaluate_circuit, input_values
 from tests.ustat.expressions import EVERY_KIND, SCHEMA, all_records, columns, fits, numbers
 from umpc.errors import KernelError
-from umpc.mpc.garbled.circuit_builder import FALSE, TRUE, CircuitBuilder
-from umpc.mpc.garbled.circuits import Circuit, InputBit
+from umpc.mpc.garbled.circuits import FALSE, TRUE, Circuit, CircuitBuilder, InputBit
 from umpc.mpc.garbled.kernel_to_circuit import circuit_of_all
 from umpc.ustat import expression as ex
 from umpc.ustat import tracing

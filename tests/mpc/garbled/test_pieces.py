@@ -20,10 +20,8 @@ from umpc.crypto.ring import RINGS
 from umpc.errors import RemoteProtocolError
 from umpc.mpc.garbled import piece_tables
 from umpc.mpc.garbled.bit_sums import weighted
-from umpc.mpc.garbled.circuit_builder import CircuitBuilder
-from umpc.mpc.garbled.circuits import InputBit
+from umpc.mpc.garbled.circuits import CircuitBuilder, InputBit, outputs_of
 from umpc.mpc.garbled.kernel_to_circuit import circuit_of_all
-from umpc.mpc.garbled.outputs import outputs_of
 from umpc.mpc.garbled.piece_tables import (
     LANES,
     Places,

@@ -15,8 +15,8 @@ from umpc.crypto.prg import FixedKeyHash, derive
 from umpc.crypto.ring import RINGS
 from umpc.crypto.rounds import Finished, Message, run_in_memory
 from umpc.errors import EncodingError, LocalProtocolError, RemoteProtocolError
-from umpc.mpc.masked.chunk_inputs import ChunkInputs
 from umpc.mpc.masked.edge_layout import masked_wires, wire_masks
+from umpc.mpc.masked.material import ChunkInputs
 from umpc.mpc.masked.plan import Plan
 from umpc.mpc.masked.plan_items import RecordPlace
 from umpc.mpc.masked.tasks import DealTask, OwnerBatch, TaskRounds

@@ -10,16 +10,23 @@ import pytest
 from scipy import stats
 
 from tests.support.mpc_studies import deal_chunk
+from tests.support.one_chunk import dealt_part, encoded_part, seeded_part
 from umpc.crypto.prg import FixedKeyHash, Stream
 from umpc.crypto.ring import RINGS, unpack
 from umpc.crypto.rounds import run_in_memory
 from umpc.dp.calibration import DiscreteLaplace
 from umpc.dp.committee import CommitteeLaplace
-from umpc.mpc.masked import committee_coins
-from umpc.mpc.masked.chunk_inputs import ChunkInputs, Coins
-from umpc.mpc.masked.committee_coins import ALL_MEMBERS, FAILURE_BITS, committee_size, noise_plan
-from umpc.mpc.masked.evaluation import PartyChunk, evaluate_edges
-from umpc.mpc.masked.material import DealtPart, SeededPart
+from umpc.mpc.masked import material as committee_coins
+from umpc.mpc.masked.edge_layout import EdgeLayout
+from umpc.mpc.masked.evaluation import PartyChunk, evaluate_edges, only
+from umpc.mpc.masked.material import (
+    ALL_MEMBERS,
+    FAILURE_BITS,
+    ChunkInputs,
+    Coins,
+    committee_size,
+    noise_plan,
+)
 
 ALPHA = 1e-6
 DRAWS = 100_000
@@ -36,8 +43,7 @@ class Toss:
         seeds = [stream.bytes(32) for _ in range(members)]
         self.contributions = contributions or [stream.words(self.count) for _ in range(members)]
         self.seeded = [
-            SeededPart.expand(self.plan, seed, party, self.count)
-            for party, seed in enumerate(seeds)
+            seeded_part(self.plan, seed, party, self.count) for party, seed in enumerate(seeds)
         ]
         tree_hash = FixedKeyHash(bytes(16))
         dealt = deal_chunk(self.plan, {}, seeds, self.count, tree_hash)
@@ -46,17 +52,15 @@ class Toss:
         for party, part in enumerate(dealt):
             coins = Coins(self.contributions[party], thresholds, weights)
             inputs = ChunkInputs({}, {}, {}, self.count, [str(p) for p in range(members)], coins)
-            again = DealtPart.decode(self.plan, part.encode(), party, self.count)
-            parties.append(
-                evaluate_edges(
-                    PartyChunk(party, self.plan, inputs, again, self.seeded[party], tree_hash)
-                )
-            )
+            again = dealt_part(self.plan, encoded_part(part), party, self.count)
+            chunk = PartyChunk(party, self.plan, inputs, again, self.seeded[party], tree_hash)
+            rounds = evaluate_edges(chunk, [inputs.names], EdgeLayout([self.count]))
+            parties.append(only(rounds))
         self.shares, self.sent = run_in_memory(parties)
 
     @property
     def coins(self) -> np.ndarray:
-        return np.add.reduce([shares[0] for shares in self.shares]).view(np.int64)
+        return np.add.reduce(self.shares).view(np.int64)
 
     @property
     def public(self) -> np.ndarray:

@@ -19,10 +19,11 @@ from tests.support.mpc_studies import (
     table_starts,
     uniformity,
 )
+from tests.support.one_chunk import encoded_part, seeded_part
 from umpc.crypto.prg import FixedKeyHash, derive
 from umpc.crypto.ring import RINGS
 from umpc.mpc.masked.edge_layout import linear_value, modulus, wire_masks
-from umpc.mpc.masked.material import DealtPart, SeededPart
+from umpc.mpc.masked.material import DealtPart
 from umpc.mpc.masked.plan import Plan
 from umpc.mpc.masked.plan_items import (
     Compared,
@@ -67,9 +68,7 @@ class Dealing:
         self.dealt: list[DealtPart] = deal_chunk(
             self.plan, dict(self.masks), self.seeds, count, self.tree_hash
         )
-        self.parts = [
-            SeededPart.expand(self.plan, s, party, count) for party, s in enumerate(self.seeds)
-        ]
+        self.parts = [seeded_part(self.plan, s, party, count) for party, s in enumerate(self.seeds)]
         for number, place in enumerate(self.plan.places):
             if not isinstance(place, RecordPlace):
                 own = [
@@ -167,7 +166,7 @@ def test_both_holders_get_the_same_keys_and_nobody_anything_of_anothers_seed(nam
         assert tuple(holding) == gate.holders
         first, second = (dealing.dealt[party].keys[number].encode() for party in holding)
         assert first == second
-    everything = b"".join(part.encode() for part in dealing.dealt)
+    everything = b"".join(encoded_part(part) for part in dealing.dealt)
     assert everything and all(seed not in everything for seed in dealing.seeds)
 
 

@@ -19,13 +19,13 @@ from tests.support.kernels import (
     take,
 )
 from tests.support.mpc_studies import ChunkRun, clear_total, run_chunk, tree_hash_of
+from tests.support.one_chunk import evaluate_chunk
 from tests.support.studies import generator
 from umpc.crypto.ring import RINGS
 from umpc.crypto.rounds import Message, Protocol
 from umpc.errors import RemoteProtocolError
 from umpc.mpc.masked.bit_shares import LayerShares
-from umpc.mpc.masked.chunk_inputs import ChunkInputs
-from umpc.mpc.masked.evaluation import evaluate_chunk
+from umpc.mpc.masked.material import ChunkInputs
 from umpc.ustat.kernel import Kernel
 
 every_kernel = pytest.mark.parametrize("name", KERNELS)

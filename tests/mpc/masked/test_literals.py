@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from umpc.mpc.masked.compiler import conjunctions_of
-from umpc.ustat import logic
+from umpc.ustat import normal_form as logic
 from umpc.ustat.normal_form import BitAtom, FieldAtom, Function
 from umpc.ustat.polynomial import atom
 

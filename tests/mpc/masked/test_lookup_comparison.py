@@ -6,31 +6,29 @@ import numpy as np
 import pytest
 
 from tests.support.mpc_studies import ChunkRun, deal_chunk, loose, opened, seed_of, tree_hash_of
+from tests.support.one_chunk import evaluate_chunk, seeded_part
 from tests.support.studies import generator
 from umpc.crypto.prg import derive
 from umpc.crypto.ring import RINGS
 from umpc.crypto.rounds import run_in_memory
-from umpc.mpc.masked import lookup_comparison, tasks
-from umpc.mpc.masked.chunk_inputs import ChunkInputs
+from umpc.mpc.masked import plan_items as lookup_comparison
+from umpc.mpc.masked import tasks
 from umpc.mpc.masked.edge_layout import modulus, top_bit
-from umpc.mpc.masked.evaluation import evaluate_chunk
-from umpc.mpc.masked.lookup_comparison import (
+from umpc.mpc.masked.material import ChunkInputs
+from umpc.mpc.masked.plan import Plan
+from umpc.mpc.masked.plan_items import (
     MOST_PIECES,
     ONE_PIECE,
     PIECE,
-    PlanBuilder,
-    compare,
-    pieces,
-)
-from umpc.mpc.masked.material import SeededPart
-from umpc.mpc.masked.plan import Plan
-from umpc.mpc.masked.plan_items import (
     Linear,
     Logic,
     LookupBit,
+    PlanBuilder,
     RecordPlace,
     SharedPolynomial,
     Term,
+    compare,
+    pieces,
 )
 from umpc.ustat.polynomial import constant
 
@@ -70,7 +68,7 @@ def compared(
     places.append(difference + mask - np.add.reduce(places))
     seeds = [derive(seed_of(label), party) for party in range(parties)]
     dealt = deal_chunk(plan, dict(enumerate(masks)), seeds, count, tree_hash)
-    seeded = [SeededPart.expand(plan, seed, party, count) for party, seed in enumerate(seeds)]
+    seeded = [seeded_part(plan, seed, party, count) for party, seed in enumerate(seeds)]
     known = [
         ChunkInputs(dict(enumerate(places)), {n: masks[n]}, {}, count, "abc")
         for n in range(parties)

@@ -15,7 +15,8 @@ from tests.support.liars import worst_change as change_by
 from tests.support.mpc_studies import seed_of
 from umpc.crypto.prg import derive
 from umpc.errors import KernelError, RangeError
-from umpc.mpc.masked import compiler, lookup_comparison
+from umpc.mpc.masked import compiler
+from umpc.mpc.masked import plan_items as lookup_comparison
 from umpc.mpc.masked.edge_layout import masked_wires, wire_masks
 from umpc.mpc.masked.plan import Plan
 from umpc.mpc.masked.plan_items import RecordPlace

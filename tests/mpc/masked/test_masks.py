@@ -20,7 +20,7 @@ from umpc.mpc.masked.edge_layout import (
     wire_masks,
 )
 from umpc.mpc.masked.plan_items import Linear
-from umpc.ustat.local import evaluate_local
+from umpc.ustat.polynomial import evaluate_local
 
 CASES = {name: Case(KERNELS, name, (0, 1)) for name in KERNELS}
 CASES |= {f"{name} of three": Case(TRIPLE_KERNELS, name, (0, 1, 2)) for name in TRIPLE_KERNELS}

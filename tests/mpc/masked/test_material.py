@@ -30,6 +30,7 @@ from tests.support.mpc_studies import (
     shares_of_rows,
     table_starts,
 )
+from tests.support.one_chunk import dealt_part, encoded_part, seeded_part
 from tests.support.studies import Entropy, make_attempt, make_study
 from umpc.crypto.prg import derive_each
 from umpc.crypto.ring import RINGS
@@ -67,12 +68,12 @@ def test_material_takes_the_bytes_it_says_and_comes_back(name, ring, few):
     run = run_of(name, ring, few=few)
     plan, last = run.plan, run.plan.parties - 1
     for party, dealt in enumerate(run.dealt):
-        data = dealt.encode()
+        data = encoded_part(dealt)
         assert len(data) == dealt_bytes(plan, party, 49)
         assert tuple(dealt.keys) == plan.holds_keys(party)
         assert (dealt.shares is None) == (party < last)
-        again = DealtPart.decode(plan, data, party, 49)
-        assert again.encode() == data and equal_shares(again.shares, dealt.shares)
+        again = dealt_part(plan, data, party, 49)
+        assert encoded_part(again) == data and equal_shares(again.shares, dealt.shares)
     keys = sum(len(keys.encode()) for keys in run.dealt[last].keys.values())
     shares = plan.ring.bytes * len(plan.elements) * 49 + -(-plan.shared_bits * 49 // 8)
     assert dealt_bytes(plan, last, 49) == keys + shares
@@ -98,11 +99,11 @@ def test_shares_of_any_bits_and_elements_come_back():
     rows = rng.integers(0, 2, (table_starts(TABLES)[-1], count), dtype=np.uint8)
     shares = shares_of_rows(TABLES, elements, rows)
     assert np.array_equal(shared_rows(TABLES, shares, count), rows)
-    data = DealtPart({}, shares).encode()
+    data = encoded_part(DealtPart({}, shares))
     assert len(data) == dealt_bytes(TABLES, 2, count) and TABLES.shared_bits * count % 8
-    assert equal_shares(DealtPart.decode(TABLES, data, 2, count).shares, shares)
+    assert equal_shares(dealt_part(TABLES, data, 2, count).shares, shares)
     with pytest.raises(EncodingError, match="padding"):
-        DealtPart.decode(TABLES, data[:-1] + bytes([data[-1] | 128]), 2, count)
+        dealt_part(TABLES, data[:-1] + bytes([data[-1] | 128]), 2, count)
 
 
 @pytest.mark.parametrize("change", [-1, 1])
@@ -114,19 +115,19 @@ def test_shares_of_any_bits_and_elements_come_back():
 def test_material_of_a_wrong_length_is_refused(plan, party, change):
     size = dealt_bytes(plan, party, 3) + change
     with pytest.raises(EncodingError, match="material of 3 edges"):
-        DealtPart.decode(plan, bytes(size) if size >= 0 else b"too long", party, 3)
+        dealt_part(plan, bytes(size) if size >= 0 else b"too long", party, 3)
 
 
 @pytest.mark.parametrize("plan", [PLAN, TABLES], ids=["two", "three"])
 def test_material_of_another_party_is_refused(plan):
     with pytest.raises(EncodingError):
-        DealtPart.decode(plan, bytes(dealt_bytes(plan, plan.parties - 1, 3)), 0, 3)
+        dealt_part(plan, bytes(dealt_bytes(plan, plan.parties - 1, 3)), 0, 3)
 
 
 @pytest.mark.parametrize("party", range(3))
 def test_a_seed_always_expands_to_the_same_part(party):
-    first, second = (SeededPart.expand(TABLES, seed_of("part"), party, 5) for _ in range(2))
-    other = SeededPart.expand(TABLES, seed_of("another"), party, 5)
+    first, second = (seeded_part(TABLES, seed_of("part"), party, 5) for _ in range(2))
+    other = seeded_part(TABLES, seed_of("another"), party, 5)
     assert all(np.array_equal(a, b) for a, b in zip(pieces(first), pieces(second), strict=True))
     assert not all(np.array_equal(a, b) for a, b in zip(pieces(first), pieces(other), strict=True))
 
@@ -137,7 +138,7 @@ def test_a_party_expands_what_it_opens_and_all_but_the_last_their_shares(name):
     plan = program_of(CASES[name].kernel, RINGS[0], pattern).plans[pattern]
     layers = range(len(plan.layers))
     for party in plan.everybody:
-        part = SeededPart.expand(plan, seed_of("part"), party, 5)
+        part = seeded_part(plan, seed_of("part"), party, 5)
         assert set(part.bit_masks) == {
             bit for layer in layers for bit in plan.opened_bits(layer, party)
         }
@@ -183,7 +184,7 @@ def test_no_stream_gives_one_word_twice_over_chunks_cells_parties_and_attempts(m
             for party, node in enumerate(chunk.parties):
                 seed = attempt.chunk_seed(dealer._seeds[node], chunk)
                 # long enough that every array gives whole words
-                part = SeededPart.expand(attempt.plan(chunk), seed, party, 64)
+                part = seeded_part(attempt.plan(chunk), seed, party, 64)
                 words += [
                     np.ascontiguousarray(p).view(np.uint64).reshape(-1) for p in wide_pieces(part)
                 ]
@@ -229,7 +230,7 @@ def drawn(count: int, cut: int = 0) -> dict[str, np.ndarray]:
     """
     program = program_of(DRAWN, RINGS[1], (0, 1, 2), few=True)
     plan = program.plans[0, 1, 2]
-    part = SeededPart.expand(plan, seed_of("balanced"), 0, count)
+    part = seeded_part(plan, seed_of("balanced"), 0, count)
     words = {f"place {n}": (mask, plan.place_width(n)) for n, mask in part.place_masks.items()}
     words |= {
         f"wire {n}": (m, program.wires[n].width)
@@ -303,7 +304,7 @@ def test_each_kind_of_mask_has_a_stream_of_its_own(plan, monkeypatch):
 
     monkeypatch.setattr(material, "derive_each", spy)
     for party in plan.everybody:
-        SeededPart.expand(plan, seed_of(f"party {party}"), party, 10)
+        seeded_part(plan, seed_of(f"party {party}"), party, 10)
     assert len(set(used)) == len(used)
     kinds = {"roots", "sigma", "places", "elements", "tables", "bits"}
     assert {"sigma", "elements"} <= {label for _, label in used} <= kinds
@@ -320,7 +321,7 @@ def test_several_chunks_expand_to_what_each_is_alone(plan):
             continue
         loose = []
         for seed, count in zip(seeds, counts, strict=True):
-            alone = SeededPart.expand(plan, seed, party, count).shares
+            alone = seeded_part(plan, seed, party, count).shares
             assert alone is not None
             loose.append(np.unpackbits(alone.bits, axis=1, count=count, bitorder="little"))
         joined = np.packbits(np.concatenate(loose, axis=1), axis=1, bitorder="little")

@@ -19,7 +19,7 @@ from tests.support.tossing import CHECKS, Tossed, altered_mesh, altered_part, se
 from umpc.crypto.ring import RINGS
 from umpc.crypto.rounds import Mesh, Message, run_mesh
 from umpc.errors import FailedCheck, RemoteProtocolError
-from umpc.mpc.masked.committee_coins import CoinToss
+from umpc.mpc.masked.material import CoinToss
 from umpc.mpc.transfers.coins_from_transfers import as_numbers, check_opened, chosen
 from umpc.mpc.transfers.message_shapes import FACTOR
 

@@ -14,7 +14,7 @@ from tests.support.tossing import Tossed
 from umpc.crypto.ring import RINGS
 from umpc.dp.calibration import DiscreteLaplace
 from umpc.dp.committee import CommitteeBinomial, CommitteeLaplace
-from umpc.mpc.masked.committee_coins import CoinToss
+from umpc.mpc.masked.material import CoinToss
 from umpc.mpc.transfers import coins_from_transfers as tossing_module
 from umpc.mpc.transfers import message_shapes
 from umpc.mpc.transfers.message_shapes import TossPlan, extension_bytes, levels_of

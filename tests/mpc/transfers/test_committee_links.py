@@ -13,7 +13,7 @@ from tests.support.transfers import WRONG_SHAPES
 from umpc.crypto.ring import RINGS
 from umpc.crypto.rounds import Message, run_in_memory, run_mesh
 from umpc.errors import LocalProtocolError, RemoteProtocolError
-from umpc.mpc.masked.committee_coins import CoinToss
+from umpc.mpc.masked.material import CoinToss
 from umpc.mpc.transfers.channel_set_up import open_receiver, open_sender
 from umpc.mpc.transfers.coins_from_transfers import drawn_numbers, toss
 from umpc.mpc.transfers.committee_links import CommitteeLinks

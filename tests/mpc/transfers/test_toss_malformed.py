@@ -8,7 +8,7 @@ from tests.support.tossing import Tossed, altered_mesh
 from tests.support.transfers import WRONG_SHAPES, count_outcomes, due_outcomes
 from umpc.crypto.rounds import run_mesh
 from umpc.errors import RemoteProtocolError
-from umpc.mpc.masked.committee_coins import CoinToss
+from umpc.mpc.masked.material import CoinToss
 
 LIARS = {"toss": 2, "ot_multiples": 0, "ot_open_bits": 1}
 """For each step, one of three members that speaks in it."""

@@ -15,7 +15,7 @@ from tests.support.mpc_studies import ALPHA, homogeneity, uniformity
 from tests.support.tossing import Tossed
 from tests.support.transfers import extension_rows
 from umpc.crypto.prg import Stream, derive
-from umpc.mpc.masked.committee_coins import CoinToss
+from umpc.mpc.masked.material import CoinToss
 from umpc.mpc.transfers import coins_from_transfers
 from umpc.mpc.transfers import coins_from_transfers as tossing_module
 from umpc.mpc.transfers.message_shapes import FACTOR, levels_of

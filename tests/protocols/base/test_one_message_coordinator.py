@@ -1,4 +1,4 @@
-"""umpc.protocols.base.one_message_coordinator: malformed messages name their node.
+"""umpc.protocols.base.one_message_protocol: malformed messages name their node.
 
 Stored messages give the same estimate again.
 """
@@ -18,8 +18,8 @@ from tests.support.protocols import (
 from tests.support.released import check_replay, released_by
 from tests.support.studies import make_members, make_study
 from umpc.errors import AlreadyReleased, RangeError, RemoteProtocolError, StudyError, TooFewRecords
-from umpc.protocols.base.one_message_coordinator import OneMessageCoordinator, cost_of_messages
-from umpc.protocols.u_mpc.coordinator import UMpcCoordinator
+from umpc.protocols.base.one_message_protocol import OneMessageCoordinator, cost_of_messages
+from umpc.protocols.u_mpc.protocol import UMpcCoordinator
 from umpc.study import messages as m
 from umpc.study.cost import Measured
 from umpc_papers.ghazi_rounds.coordinator import RoundsCoordinator

@@ -1,4 +1,4 @@
-"""umpc.protocols.base.one_message_node: steps once and in order, no message too large."""
+"""umpc.protocols.base.one_message: steps once and in order, no message too large."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.support.local import local_study, local_tables
 from tests.support.protocols import ONE_MESSAGE, make_node, run_own_steps
 from tests.support.studies import Entropy
 from umpc.errors import LocalProtocolError, RangeError
-from umpc.protocols.base.one_message_node import OneMessageNode
+from umpc.protocols.base.one_message import OneMessageNode
 from umpc.study.messages import MAX_PAYLOAD
 
 by_protocol = pytest.mark.parametrize("protocol", ONE_MESSAGE)

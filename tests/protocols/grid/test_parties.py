@@ -13,12 +13,10 @@ from tests.support.studies import KENDALL, SPEARMAN, Entropy, random_tables
 from umpc.crypto.ring import Ring
 from umpc.errors import EncodingError, LocalProtocolError, RemoteProtocolError
 from umpc.node.run.context import SMALL_STUDY, is_small
-from umpc.protocols.grid import masks
-from umpc.protocols.grid.dealing import GridDealing
-from umpc.protocols.grid.masked_form import masked_forms
-from umpc.protocols.grid.masks import MaskLayout, inner
-from umpc.protocols.grid.total import total_statement
-from umpc.protocols.grid.without_dealer import DealerlessAttempt
+from umpc.protocols.grid import masked_form as masks
+from umpc.protocols.grid.attempt import GridDealing, total_statement
+from umpc.protocols.grid.cross_terms import DealerlessAttempt
+from umpc.protocols.grid.masked_form import MaskLayout, inner, masked_forms
 from umpc.simulation import AUTHORITY
 
 STUDY = grid_study(x=("0", "6"), y=("0", "4"))

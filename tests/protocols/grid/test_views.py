@@ -13,9 +13,10 @@ from tests.support.grid import cells_of, grid_study
 from tests.support.mpc_studies import ALPHA, homogeneity, uniformity
 from tests.support.studies import KENDALL, Entropy, table
 from umpc.crypto.prg import Stream
-from umpc.protocols.grid import dealing, masks
+from umpc.protocols.grid import attempt as dealing
+from umpc.protocols.grid import masked_form as masks
 from umpc.protocols.grid import node as node_module
-from umpc.protocols.grid.masks import inner, widened
+from umpc.protocols.grid.masked_form import inner, widened
 from umpc.simulation import Simulated, simulate
 
 STUDY = grid_study(KENDALL, 3, x=("0", "1"), y=("0", "1"))

@@ -32,6 +32,7 @@ from umpc.protocols.grid.binding import grid_of
 from umpc.protocols.grid.cross_terms import (
     CrossPair,
     CrossPlan,
+    DealerlessAttempt,
     EntryRange,
     check_transfers,
     cross_pairs,
@@ -39,7 +40,6 @@ from umpc.protocols.grid.cross_terms import (
 )
 from umpc.protocols.grid.node_without_dealer import DealerlessNode, OwnTable
 from umpc.protocols.grid.operators import compile_dyadic
-from umpc.protocols.grid.without_dealer import DealerlessAttempt
 from umpc.protocols.registry import checked, find_protocol, protocol_of
 from umpc.protocols.u_mpc.settings import noisy_sums
 from umpc.simulation import Simulated, simulate

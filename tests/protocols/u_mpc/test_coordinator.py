@@ -19,7 +19,7 @@ from umpc.errors import (
     TooFewRecords,
     UmpcError,
 )
-from umpc.protocols.u_mpc.coordinator import UMpcCoordinator
+from umpc.protocols.u_mpc.protocol import UMpcCoordinator
 from umpc.protocols.u_mpc.settings import noisy_sums
 from umpc.study import messages as m
 from umpc.study.cost import Measured

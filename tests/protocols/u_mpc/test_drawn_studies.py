@@ -29,7 +29,7 @@ from umpc.study.computation import computation_hash
 from umpc.study.document import Study
 from umpc.study.parts import FieldText
 from umpc.study.sizes import Sizes
-from umpc.ustat.drawn_edges import greatest_degree
+from umpc.ustat.sampling import greatest_degree
 from umpc.ustat.statistics import find_statistic
 
 COUNTS = (6, 0, 5, 7)

@@ -1,4 +1,4 @@
-"""umpc.protocols.u_mpc.edge_budget: the usual |E|, from the study document and record counts."""
+"""umpc.protocols.u_mpc.theory: the usual |E|, from the study document and record counts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from umpc.coordinator.studyfile import load_study_file
 from umpc.errors import StudyError
 from umpc.mpc.backends import predict
 from umpc.planning.prediction import attempt_over
-from umpc.protocols.u_mpc.edge_budget import BUDGET_BYTES, bits_of_an_edge, usual_edges
+from umpc.protocols.u_mpc.theory import BUDGET_BYTES, bits_of_an_edge, usual_edges
 from umpc.study.sizes import Sizes
 from umpc.ustat.sampling import edge_count, max_degree, two_sample_edge_count
 

@@ -17,8 +17,8 @@ from tests.support.limits import no_mask_of_choices
 from tests.support.mpc_studies import ALPHA, homogeneity, uniformity
 from tests.support.studies import KENDALL, Entropy, table
 from tests.support.transfers import extension_rows
+from umpc.mpc.garbled.circuits import outputs_of
 from umpc.mpc.garbled.gates import GateHash
-from umpc.mpc.garbled.outputs import outputs_of
 from umpc.native import garbled as compiled
 from umpc.simulation import Simulated, simulate
 

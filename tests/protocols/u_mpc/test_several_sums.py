@@ -171,7 +171,7 @@ def test_power_one_noise_for_all_sums_is_found(monkeypatch):
 
     monkeypatch.setattr(DistributedLaplace, "draw", draw)
     # the coordinator refuses such noise of a sum that no record can change
-    monkeypatch.setattr("umpc.protocols.u_mpc.coordinator.check_sums", lambda *arguments: None)
+    monkeypatch.setattr("umpc.protocols.u_mpc.protocol.check_sums", lambda *arguments: None)
     draws = noise_of_runs("one noise")
     assert noise_p(draws[:, 1], SCALES[1]) < ALPHA
 

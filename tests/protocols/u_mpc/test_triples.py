@@ -30,7 +30,7 @@ from umpc.errors import EncodingError, LocalProtocolError, StudyError
 from umpc.mpc.chunks import AFTER, AHEAD
 from umpc.mpc.transfers.committee_links import CommitteeLinks
 from umpc.mpc.triples import plan as plans
-from umpc.protocols.base.trust import NOBODY
+from umpc.protocols.base.promise import NOBODY
 from umpc.protocols.registry import checked, protocol_of
 from umpc.protocols.u_mpc.settings import noisy_sums
 from umpc.simulation import Simulated, simulate

@@ -30,7 +30,8 @@ from tests.support.studies import (
 from umpc.crypto.ring import Ring
 from umpc.dp.calibration import DistributedLaplace
 from umpc.mpc import attempt
-from umpc.mpc.masked import compiler, lookup_comparison
+from umpc.mpc.masked import compiler
+from umpc.mpc.masked import plan_items as lookup_comparison
 from umpc.mpc.masked.edge_layout import wire_masks
 from umpc.mpc.masked.material import SeededPart
 from umpc.protocols.u_mpc.settings import noisy_sums

@@ -9,8 +9,14 @@ import pytest
 
 from tests.support.studies import generator
 from umpc.errors import StudyError
-from umpc.protocols.vector.clipping import ALLOWED, Coordinate, clip_columns, coordinate_of
-from umpc.protocols.vector.losses import LOSSES, gradient_kernels
+from umpc.protocols.vector.losses import (
+    ALLOWED,
+    LOSSES,
+    Coordinate,
+    clip_columns,
+    coordinate_of,
+    gradient_kernels,
+)
 from umpc.ustat.schema import FieldSchema
 
 

@@ -9,11 +9,11 @@ import pytest
 
 from tests.support.studies import Entropy, graph_of
 from tests.support.vector import plain_study, sums_by_numpy, vector_study, vector_tables
+from umpc.dp.distributed_gaussian import GaussianShare
 from umpc.errors import StudyError
 from umpc.protocols.registry import checked, delta_of, protocol_of
-from umpc.protocols.vector import node as node_side
-from umpc.protocols.vector.clipping import ALLOWED
-from umpc.protocols.vector.noise_binding import noise_of_vector, scales_of
+from umpc.protocols.vector.losses import ALLOWED
+from umpc.protocols.vector.protocol import noise_of_vector, scales_of
 from umpc.protocols.vector.settings import course_of
 from umpc.simulation import simulate
 from umpc.study.computation import computation_hash
@@ -24,15 +24,9 @@ from umpc_papers.training.training import epsilon_of_steps
 SIZES = {"records": 36, "first_class": 24, "holders": 3}
 
 
-class Silent:
-    """No noise at all."""
-
-    def draw(self, bits) -> int:
-        return 0
-
-
 def silent(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(node_side, "noise_of_vector", lambda sizes: [Silent()] * len(sizes.study.kernels))
+    """No noise at all."""
+    patch.setattr(GaussianShare, "draw", lambda law, bits: 0)
 
 
 def test_without_noise_the_means_are_exact_at_the_predicted_cost(monkeypatch):

@@ -20,8 +20,7 @@ from tests.support.transfers import (
     open_channel,
 )
 from umpc.dp.committee import CommitteeLaplace
-from umpc.mpc.garbled.circuit_builder import FALSE, TRUE, CircuitBuilder
-from umpc.mpc.garbled.circuits import InputBit
+from umpc.mpc.garbled.circuits import FALSE, TRUE, CircuitBuilder, InputBit
 from umpc.mpc.garbled.kernel_to_circuit import NOBODYS, PairNoise, circuit_of_all
 from umpc.ustat.kernel import Kernel
 from umpc_papers.bell_2pc.pair_mechanisms import BITS, MOST_VALUES, PairResponse

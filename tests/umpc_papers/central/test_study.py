@@ -11,7 +11,7 @@ from tests.support.studies import GINI, LOUD, SPEARMAN, Entropy, FieldText
 from umpc.cli.table import exact_over_all
 from umpc.errors import RangeError
 from umpc.protocols.base.one_message import check_size
-from umpc.protocols.base.one_message_coordinator import cost_of_messages
+from umpc.protocols.base.one_message_protocol import cost_of_messages
 from umpc.simulation import simulate
 from umpc.study.messages import MAX_PAYLOAD
 from umpc.ustat.error_law import HEAVY_TAILS

@@ -11,7 +11,7 @@ from tests.support.studies import Entropy
 from umpc.errors import AlreadyReleased, LocalProtocolError, RemoteProtocolError
 from umpc.node.budget.ledger_store import StoredAnswer
 from umpc.node.run.release import question_digest, stored_answer
-from umpc.protocols.base.one_message_node import OneMessageNode
+from umpc.protocols.base.one_message import OneMessageNode
 from umpc_papers.ghazi_rounds import mechanism
 from umpc_papers.ghazi_rounds.node import RoundsNode
 

@@ -23,7 +23,7 @@ from tests.support.released import released_by
 from tests.support.statistical import ALPHA, WRONG_SCALES
 from tests.support.studies import Entropy, FieldText, make_members
 from umpc.errors import EncodingError, RangeError, StudyError, TooFewRecords
-from umpc.protocols.base.one_message_coordinator import cost_of_messages
+from umpc.protocols.base.one_message_protocol import cost_of_messages
 from umpc.protocols.registry import attempt_of
 from umpc.simulation import simulate
 from umpc.study.attempt import commit

@@ -24,7 +24,7 @@ from tests.support.moments import (
 )
 from tests.support.statistical import SeededBits
 from tests.support.studies import generator
-from umpc.protocols.arrays import Floats
+from umpc.mpc.arrays import Floats
 from umpc.ustat.error_law import Noise
 from umpc.ustat.intervals import covering_interval
 from umpc.ustat.kernel import Kernel

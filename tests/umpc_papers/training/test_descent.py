@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.support.studies import generator
-from umpc.protocols.vector.clipping import Coordinate
+from umpc.protocols.vector.losses import Coordinate
 from umpc.ustat.schema import FieldSchema, Schema
 from umpc_papers.training.descent import (
     SCORE_BITS,

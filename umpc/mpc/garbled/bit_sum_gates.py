@@ -21,7 +21,7 @@ from umpc.mpc.garbled.bit_sums import (
     weighted,
     width_of,
 )
-from umpc.mpc.garbled.circuit_builder import FALSE, TRUE, CircuitBuilder, WireLiteral
+from umpc.mpc.garbled.circuits import FALSE, TRUE, CircuitBuilder, WireLiteral
 from umpc.mpc.garbled.pieces import Comparisons
 
 BinaryKey = tuple[Fraction, frozenset[tuple[int, Fraction]]]
@@ -56,6 +56,7 @@ class BitSumGates:
         terms = {wire: weight / divisor for wire, weight in number.terms.items()}
         whole = bit_sum(Fraction(shift), terms, low, high)
         if whole.low < 0 <= whole.high:
+            # sign of the two's complement sum
             return self.add_up(replace(whole, made=number.made)).sign
         return self.less_than_zero(whole)
 
@@ -69,6 +70,7 @@ class BitSumGates:
         if (number.constant / divisor).denominator != 1:
             return FALSE
         terms = {wire: int(weight / divisor) for wire, weight in number.terms.items()}
+        # compare bit by bit where both sides are binary
         pairs = columns_of_difference(terms, int(number.constant / divisor))
         if pairs is not None:
             return self.gates.all_of(self.gates.xor(x, y) ^ 1 for x, y in pairs)
@@ -96,6 +98,7 @@ class BitSumGates:
         bits = [(2 * wire, weight * y.constant) for wire, weight in x.terms.items()]
         bits += [(2 * wire, weight * x.constant) for wire, weight in y.terms.items()]
         bits += [
+            # one AND for each pair of bits
             (self.gates.conjunction(2 * u, 2 * v), c * d)
             for u, c in x.terms.items()
             for v, d in y.terms.items()
@@ -125,6 +128,7 @@ class BitSumGates:
             if literal & 1:
                 base -= weight
                 step += weight
+            # y + c·(x − y): bits of one weight share an AND
             bits.append((self.gates.multiplexer(condition, 2 * wire, literal), weight))
         for wire, weight in rest.items():
             bits.append((self.gates.multiplexer(condition, FALSE, 2 * wire), weight))
@@ -145,6 +149,7 @@ class BitSumGates:
         """
         x, y = factors
         zero = constant_sum(0)
+        # c·(x·y) = (c·x)·y
         x_or_0 = self.select(chosen, x, zero)
         ends = (number.low, number.high, Fraction(0))
         masked = self.product(x_or_0, x_or_0 if x is y else y, min(ends), max(ends))
@@ -162,6 +167,7 @@ class BitSumGates:
         if excess.low >= 0 or excess.high <= 0:
             return number if excess.low >= 0 else bound
         binary = self.add_up(excess)
+        # max(0, x): bits of x where x is not negative
         keep = binary.sign ^ 1
         bits = [
             (self.gates.conjunction(bit, keep), binary.unit * 2**i)
@@ -207,6 +213,7 @@ class BitSumGates:
                 a, b, c = (*bucket[:3], FALSE)[:3]
                 del bucket[:3]
                 if carries is not None:
+                    # full adder: one AND for the carry
                     carry = self.gates.majority(a, b, c) if c else self.gates.conjunction(a, b)
                     carries += [carry] if carry else []
                 total = self.gates.xor(self.gates.xor(a, b), c)

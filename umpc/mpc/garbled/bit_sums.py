@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import gcd, lcm
 
-from umpc.mpc.garbled.circuit_builder import FALSE, TRUE, WireLiteral
+from umpc.mpc.garbled.circuits import FALSE, TRUE, WireLiteral
 
 
 @dataclass(frozen=True)
@@ -75,6 +75,7 @@ def weighted(
     total = Fraction(constant)
     for literal, weight in bits:
         if literal & 1:  # ω(1 − b) = ω − ω·b
+            # complement: ω·(1 − b)
             total += weight
             weight = -weight
         terms[literal >> 1] = terms.get(literal >> 1, Fraction(0)) + weight
@@ -152,6 +153,7 @@ def columns_of(terms: Mapping[int, int], constant: int, width: int) -> list[list
         for i, digit in signed_digits(coefficient):
             if i < width:
                 columns[i].append(2 * wire + (digit < 0))
+                # −2^i·b = 2^i·(1 − b) − 2^i
                 constant -= (digit < 0) << i
     for i in range(width):
         if constant >> i & 1:
@@ -170,6 +172,7 @@ def columns_of_difference(
     sign = 1 if constant > 0 else -1
     size = abs(constant)
     digits += [(i, sign, TRUE) for i in range(size.bit_length()) if size >> i & 1]
+    # x = y bit by bit: no adder for an equality
     plus: dict[int, WireLiteral] = {}
     minus: dict[int, WireLiteral] = {}
     for i, digit, literal in digits:

@@ -4,7 +4,7 @@ This is `backend = "garbled"`. Between two nodes, of which the first in the stud
 
     set up    base transfers and the trees of their extension
               (`channel_set_up.py`), unless the two have a channel from after an earlier study
-              (`chained_set_up.py`); Δ is the garbler's
+              (`committee_links.py`); Δ is the garbler's
     round 1   evaluator → garbler: the extension for its records' bits, each bit once
               garbler → evaluator: the active labels of its own records' bits, each bit once
     round 2   garbler → evaluator: for every chunk the garbled edges (`garbling.py`)
@@ -34,7 +34,7 @@ function, AES-128 as an ideal permutation (extension, tables and garbling).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import islice
 
 import numpy as np
@@ -42,8 +42,9 @@ import numpy as np
 from umpc.crypto.prg import FixedKeyHash, derive, digest
 from umpc.crypto.rounds import Mesh, Message, Protocol
 from umpc.errors import EncodingError, LocalProtocolError
-from umpc.mpc.arrays import IndexArray, WordArray
+from umpc.mpc.arrays import IndexArray
 from umpc.mpc.attempt import SharedAttempt
+from umpc.mpc.cells import Cells
 from umpc.mpc.chunks import Chunk, ChunkShares, require
 from umpc.mpc.garbled.plan import CHUNKS_IN_FLIGHT, GarbledPlan, Link
 from umpc.mpc.garbled.sides import EvaluatingSide, GarblingSide
@@ -52,38 +53,22 @@ from umpc.mpc.transfers.committee_links import CommitteeMember
 from umpc.mpc.transfers.correlated_ot import CorrelatedReceiver, CorrelatedSender
 from umpc.mpc.transfers.message_shapes import link_shapes
 from umpc.ustat.cell_rows import Owners
-from umpc.ustat.clear import Columns
 
 WINDOW = 16
 """Chunks whose edges are ordered together."""
 
 
-class GarbledCells:
-    """The garbled backend's `Cells` (see `backends.py`).
+class GarbledCells(Cells):
+    """The garbled backend's `Cells` (see `umpc/mpc/cells.py`).
 
     Memory: 16 bytes for each bit of the records that share edges with a peer.
     """
 
-    def __init__(
-        self,
-        attempt: SharedAttempt,
-        node: int,
-        columns: Columns,
-        seed: bytes,
-        contributions: Mapping[Chunk, WordArray],
-        coin_seed: bytes = b"",
-    ):
-        self.attempt = attempt
-        self.node = node
-        self._seed = seed
-        self._coin_seed = coin_seed
+    def _begin(self) -> None:
         self._windows: dict[Owners, tuple[int, IndexArray]] = {}
-        self._sides = {peer: self._side(peer, columns) for peer in attempt.peers(node)}
+        self._sides = {peer: self._side(peer) for peer in self.attempt.peers(self.node)}
 
-    def __repr__(self) -> str:
-        return f"GarbledCells({self.attempt.members[self.node].name}, <redacted>)"
-
-    def _side(self, peer: int, columns: Columns) -> GarblingSide | EvaluatingSide:
+    def _side(self, peer: int) -> GarblingSide | EvaluatingSide:
         """This node's side of its link with a peer."""
         attempt = self.attempt
         link = Link.of(attempt, self.node, peer)
@@ -92,8 +77,8 @@ class GarbledCells:
         seed = derive(self._seed, "garbled link", peer)
         peer_name = attempt.members[peer].name
         if self.node == link.garbler:
-            return GarblingSide(link, self.node, peer_name, columns, seed, session)
-        return EvaluatingSide(link, self.node, peer_name, columns, seed, session)
+            return GarblingSide(link, self.node, peer_name, self.columns, seed, session)
+        return EvaluatingSide(link, self.node, peer_name, self.columns, seed, session)
 
     @staticmethod
     def set_up_shapes(attempt: SharedAttempt, sender: int, receiver: int) -> list[Message]:

@@ -17,7 +17,7 @@ its inputs and its output:
 These are the paper's equations (GbAnd, Ev) with its case distinctions solved. The garbler hashes 4
 times an AND, the evaluator twice.
 
-**Output** (`outputs.py`). A bit b becomes additive shares modulo 2^w by one element an edge: a
+**Output** (`circuits.py`). A bit b becomes additive shares modulo 2^w by one element an edge: a
 projection table (Ball, Malkin & Rosulek 2016, eprint 2016/969) whose row of color 0 is not sent. A
 wire's pads h_0, h_1 of an element are words of H(L⁰, j) and H(L¹, j). For f·b with a factor f that
 the garbler alone may know,
@@ -78,9 +78,15 @@ import numpy as np
 from umpc.crypto.ring import Ring
 from umpc.errors import EncodingError, LocalProtocolError
 from umpc.mpc.arrays import BitArray, RingArray, WordArray
-from umpc.mpc.garbled.circuits import Circuit
+from umpc.mpc.garbled.circuits import (
+    LABEL_BITS,
+    Circuit,
+    OutputElement,
+    Product,
+    Switch,
+    outputs_of,
+)
 from umpc.mpc.garbled.gates import Evaluator, Garbler, GateHash, schedule_of
-from umpc.mpc.garbled.outputs import LABEL_BITS, OutputElement, Product, Switch, outputs_of
 from umpc.native import garbled as compiled
 from umpc.native.garbled import CircuitArrays
 
@@ -161,6 +167,7 @@ def garble(
     Returns: the message, and this party's share of each sum, for each edge: (sums, n) of the ring.
     Raises: LocalProtocolError where Δ or the labels have another form.
     """
+    # Zahur, Rosulek & Evans 2015: lsb(Δ) = 1 tells both labels apart
     if not int(delta[0]) & 1:
         raise LocalProtocolError(
             "the offset of free XOR must have the lowest bit 1, for colors to differ"
@@ -169,9 +176,11 @@ def garble(
     outputs = outputs_of(circuit)
     shares = np.zeros((len(circuit.sums), count), dtype=ring.dtype)
     for row, each in zip(shares, circuit.sums, strict=True):
+        # public constants count once, at the garbler
         row[:] = ring.scalar(each.constant)
     if compiled.CHOSEN is not None:
         data = memoryview(bytearray(garbled_size(circuit, ring, count)))
+        # views into the message, which the kernel fills
         garbled = GarbledEdges.decode(data, circuit, ring, count)
         given = gate_hash.key, arrays_of(circuit), delta, np.ascontiguousarray(labels), first_edge
         compiled.garble(*given, garbled.tables, garbled.elements, shares)
@@ -182,6 +191,7 @@ def garble(
     )
     for part in _parts(count):
         first = first_edge + part.start
+        # spec/garbled.py, `garble_edge`, for many edges at once
         worker = Garbler(circuit, ring, labels[:, part], first, gate_hash, delta)
         worker.run(garbled.tables[:, :, part], garbled.elements[:, part], shares[:, part])
     return garbled, shares
@@ -200,6 +210,7 @@ def evaluate(
     Args: labels: (inputs, n, 2) uint64, the active label of each input wire.
     """
     count = _edges(circuit, labels)
+    # spec/garbled.py, `evaluate_edge`
     shares = np.zeros((len(circuit.sums), count), dtype=ring.dtype)
     if compiled.CHOSEN is not None:
         given = gate_hash.key, arrays_of(circuit), np.ascontiguousarray(labels), first_edge
@@ -214,6 +225,7 @@ def evaluate(
 
 def sum_shares(shares: RingArray) -> list[int]:
     """A party's share of each sum over the edges, as elements of the ring."""
+    # a sum of shares is a share of the sum
     return [int(row.sum(dtype=shares.dtype)) for row in shares]
 
 
@@ -222,6 +234,7 @@ def active_labels(labels: WordArray, bits: BitArray, delta: WordArray) -> WordAr
 
     The garbler sends them for its own inputs.
     """
+    # L ⊕ b·Δ, without a branch on b
     masks = np.uint64(0) - bits.astype(np.uint64)
     active: WordArray = masks[..., None] & delta
     active ^= labels

@@ -25,8 +25,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from umpc.crypto.prg import BLOCK_BYTES
 from umpc.crypto.ring import Ring
 from umpc.mpc.arrays import RingArray, WordArray
-from umpc.mpc.garbled.circuits import Circuit
-from umpc.mpc.garbled.outputs import LABEL_BITS, Product, Switch, Unit, outputs_of
+from umpc.mpc.garbled.circuits import LABEL_BITS, Circuit, Product, Switch, Unit, outputs_of
 
 _ONE = np.uint64(1)
 
@@ -48,11 +47,13 @@ class GateHash:
 
     def permute(self, blocks: WordArray) -> WordArray:
         """π of blocks (…, 2) uint64."""
+        # Guo et al. 2020: fixed-key AES under the public key of a session
         permuted = np.frombuffer(self._encryptor.update(blocks.tobytes()), dtype=np.uint64)
         return permuted.reshape(blocks.shape)
 
     def second(self, once: WordArray, tweaks: WordArray) -> WordArray:
         """H(x, i) from π(x)."""
+        # spec/garbled.py, `gate_hash`: σ = π(x) ⊕ i, H = π(σ) ⊕ σ
         y = once ^ tweaks
         return y ^ self.permute(y)
 
@@ -61,10 +62,14 @@ class GateHash:
         return self.second(self.permute(labels), tweaks)
 
 
+NO_DELTA = np.zeros(2, dtype=np.uint64)
+"""The evaluator's, who does not know Δ."""
+
+
 class Worker:
     """One party's work on up to EDGES edges, with a label of every live wire.
 
-    labels: (inputs, n, 2) uint64. first_edge: the number of the first edge.
+    labels: (inputs, n, 2) uint64. first_edge: the number of the first edge. delta: Δ, (2,) uint64.
     """
 
     per_wire = 1
@@ -77,8 +82,10 @@ class Worker:
         labels: WordArray,
         first_edge: int,
         gate_hash: GateHash,
+        delta: WordArray = NO_DELTA,
     ):
         count = labels.shape[1]
+        self._delta = delta
         self.ring = ring
         self.hash = gate_hash
         self.outputs = outputs_of(circuit)
@@ -93,11 +100,13 @@ class Worker:
         for step in self.schedule.steps:
             left, right = self.labels[step.left], self.labels[step.right]
             if step.is_and:
+                # two hashes and a table of two rows an AND
                 made = self.conjunction(left, right, 2 * step.number, tables[step.number])
             else:
                 # Free XOR: the label of the output is the XOR of the inputs' labels.
                 made = left ^ right
             self.labels[step.out] = made
+        # hashes of outputs are numbered after those of gates
         first_hash = 2 * self.outputs.and_count
         pads = np.empty((self.per_wire, *elements.shape), dtype=self.ring.dtype)
         for wire, numbers in self.outputs.wires:
@@ -125,15 +134,18 @@ class Worker:
 
     def tweaks(self, number: int) -> WordArray:
         """The tweaks of all edges for one hash: (n, 2)."""
+        # (edge, hash): no pair comes twice under one Δ
         return self._edges ^ np.uint64(number)
 
     def _pads(self, wire: int, numbers: tuple[int, ...], first_hash: int, pads: RingArray) -> None:
         """The pads of a wire's elements: the words of as many hashes as it takes."""
         labels = self.labels[self.schedule.at_end[wire]]
+        # π(x) once for all pads of a label
         once = self.hash.permute(self.hashed_labels(labels))
         lanes = LABEL_BITS // self.ring.bits
         for block, start in enumerate(range(0, len(numbers), lanes)):
             hashed = self.hash.second(once, self.tweaks(first_hash + block))
+            # one hash makes the pads of several elements
             words = hashed.view(self.ring.dtype)
             for lane, number in enumerate(numbers[start : start + lanes]):
                 pads[:, number] = words[..., lane]
@@ -141,6 +153,7 @@ class Worker:
     def _color(self, wire: int) -> RingArray:
         """The color of a wire's label: (n,) of the ring."""
         label = self.labels[self.schedule.at_end[wire]]
+        # point and permute: the lowest bit of the label
         color: RingArray = (label[:, 0] & _ONE).astype(self.ring.dtype)
         return color
 
@@ -150,29 +163,19 @@ class Worker:
 
 def _all_if_color(labels: WordArray) -> WordArray:
     """(n, 1) uint64: all bits where a label's color is 1, and none elsewhere."""
+    # all ones or zeros, without a branch on the color
     spread: WordArray = np.negative(labels[:, :1] & _ONE)
     return spread
 
 
 class Garbler(Worker):
-    """The garbler's work; its labels are those of bit 0. delta: (2,) uint64, Δ."""
+    """The garbler's work; its labels are those of bit 0."""
 
     per_wire = 2
 
-    def __init__(
-        self,
-        circuit: Circuit,
-        ring: Ring,
-        labels: WordArray,
-        first_edge: int,
-        gate_hash: GateHash,
-        delta: WordArray,
-    ):
-        super().__init__(circuit, ring, labels, first_edge, gate_hash)
-        self._delta = delta
-
     def hashed_labels(self, labels: WordArray) -> WordArray:
         """L⁰ and L¹, the labels of color 0 and 1."""
+        # L⁰ is the label whose color is 0
         of_color_0 = labels ^ (_all_if_color(labels) & self._delta)
         return np.stack([of_color_0, of_color_0 ^ self._delta])
 
@@ -180,7 +183,9 @@ class Garbler(Worker):
         self, left: WordArray, right: WordArray, number: int, table: WordArray
     ) -> WordArray:
         """GbAnd of half-gates."""
+        # H(A⁰, j) and H(A¹, j)
         a = self.hash(self.hashed_labels(left), self.tweaks(number))
+        # H(B⁰, j') and H(B¹, j')
         b = self.hash(self.hashed_labels(right), self.tweaks(number + 1))
         # p_a and p_b are the colors of the labels of 0.
         p_a = _all_if_color(left)
@@ -195,6 +200,7 @@ class Garbler(Worker):
 
     def share(self, pads: RingArray, elements: RingArray, shares: RingArray) -> None:
         """The elements t = f·(1 ⊕ p) + ρ − h_1, and this party's shares, −ω·ρ."""
+        # Ball, Malkin & Rosulek 2016: from labels to additive shares
         rho, second = pads
         np.subtract(rho, second, out=elements)
         for number, element in enumerate(self.outputs.elements):
@@ -204,10 +210,12 @@ class Garbler(Worker):
                 of_products = weights @ rho[list(element.products)]
                 of_units = weights @ rho[list(element.units)]
                 elements[number] += of_products + of_products - of_units
+                # −R and the switch's own pad
                 shares[element.sum] -= of_products + rho[number]
                 continue
             p = self._color(element.wire)
             if isinstance(element, Product):
+                # product of two bits: pads of the summand serve it
                 factor = self._color(element.switch)
                 rho[number] -= factor * p
                 elements[number] += factor * (1 - p - p)
@@ -215,6 +223,7 @@ class Garbler(Worker):
             rho[number] -= p
             elements[number] += 1 - p - p
             for total, weight in element.weights:
+                # garbler's share: −ω·ρ
                 shares[total] -= self.ring.scalar(weight) * rho[number]
 
 
@@ -230,6 +239,7 @@ class Evaluator(Worker):
         # Second half gate: W_E = H(B, j') ⊕ s_b·(T_E ⊕ A).
         w_e = self.hash(right, self.tweaks(number + 1))
         w_e ^= _all_if_color(right) & (table[1] ^ left)
+        # C = W_G ⊕ W_E
         combined: WordArray = w_g ^ w_e
         return combined
 
@@ -243,10 +253,12 @@ class Evaluator(Worker):
         for wire, numbers in self.outputs.wires:
             color = self._color(wire)
             for number in numbers:
+                # h_color + color·t opens f·b + ρ, and nothing else
                 values[number] += color * elements[number]
         for number, element in enumerate(self.outputs.elements):
             if isinstance(element, Unit):
                 for total, weight in element.weights:
+                    # evaluator's share: ω·(b + ρ)
                     shares[total] += self.ring.scalar(weight) * values[number]
             elif isinstance(element, Switch):
                 # Color 0: Σ ω P_ab. Color 1: Σ ω (v_b − P_ab).
@@ -296,6 +308,7 @@ class _Slots:
     def read(self, step: int) -> list[int]:
         """The places that a step reads; those that it reads last become free."""
         wires = self._reads[step]
+        # labels of wires that nobody reads again make room
         places = [self._place[wire] for wire in wires]
         ending = (wire for wire in set(wires) if self._last[wire] == step)
         self._free += [self._place.pop(wire) for wire in ending]

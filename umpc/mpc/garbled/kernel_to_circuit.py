@@ -40,9 +40,7 @@ from umpc.mpc.garbled.bit_sums import (
     weighted,
     width_of,
 )
-from umpc.mpc.garbled.circuit_builder import FALSE, WireLiteral
-from umpc.mpc.garbled.circuits import Circuit, InputBit
-from umpc.mpc.garbled.outputs import LABEL_BITS, outputs_of
+from umpc.mpc.garbled.circuits import FALSE, LABEL_BITS, Circuit, InputBit, WireLiteral, outputs_of
 from umpc.ustat.expression import Expression, Interpreter, interpret
 from umpc.ustat.schema import Schema
 
@@ -98,6 +96,7 @@ def circuit_of_all(
     four circuits are made, and the one with the fewest bits to send is taken.
     """
     given = (expressions, schema, units, noises, in_pieces)
+    # lower four ways and keep the cheapest
     first, used = _lower(*given, frozenset(), split=False)
     others = [(frozenset[int](), True)]
     if used:
@@ -124,6 +123,7 @@ def noisy(
 def _cost(circuit: Circuit) -> int:
     """Bits to send an edge, in the largest ring, as the ring is not known here."""
     outputs = outputs_of(circuit)
+    # Zahur, Rosulek & Evans 2015: two labels an AND
     return 2 * LABEL_BITS * outputs.and_count + RINGS[-1].bits * len(outputs.elements)
 
 
@@ -147,6 +147,7 @@ def _lower(
     sums = [lowering.output(number) for number in numbers]
     builder = lowering.gates
     if split:
+        # x(1 ⊕ y) = x − xy: the product moves to the outputs
         sums = [(constant, builder.split(terms)) for constant, terms in sums]
     return builder.finish(sums), frozenset(lowering.numbers.added_up)
 
@@ -190,6 +191,7 @@ class _Lowering(Interpreter[BitSum]):
 
     def multiply(self, left: BitSum, right: BitSum) -> BitSum:
         if left.signs and right.signs:
+            # product of two signs: two ANDs
             nonzero = self.gates.conjunction(left.signs[0], right.signs[0])
             differ = self.gates.xor(left.signs[1], right.signs[1])
             return self._made(_signed(nonzero, self.gates.conjunction(nonzero, differ)))
@@ -217,6 +219,7 @@ class _Lowering(Interpreter[BitSum]):
         if number.low >= 0 or number.high <= 0:
             return self._made(number if number.low >= 0 else number.scaled(Fraction(-1)))
         binary = self.numbers.add_up(number)
+        # |x| = (x ⊕ sign) + sign
         flipped = [
             (self.gates.xor(bit, binary.sign), binary.unit * 2**i)
             for i, bit in enumerate(binary.digits)
@@ -272,6 +275,7 @@ class _Lowering(Interpreter[BitSum]):
         """
         weights = (number.constant, *number.terms.values())
         if any(weight.denominator % 2 == 0 for weight in weights):
+            # weights with even denominators: add up first
             number = self.numbers.digits(number, always=True)
             terms = {wire: c for wire, c in number.terms.items() if c.denominator % 2}
             number = replace(number, constant=Fraction(floor(number.constant)), terms=terms)

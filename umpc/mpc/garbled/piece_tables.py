@@ -101,6 +101,7 @@ class Places:
         at = np.arange(len(ordered))
         is_first = np.ones(len(ordered), dtype=bool)
         is_first[1:] = ordered[1:] != ordered[:-1]
+        # an edge's number among those of its record
         rank = at - np.maximum.accumulate(np.where(is_first, at, 0))
         starts = np.flatnonzero(rank % LANES == 0)
         counts = np.diff(starts, append=len(ordered))
@@ -120,6 +121,7 @@ def combined(labels: WordArray) -> WordArray:
     """
     total: WordArray = labels[-1].copy()
     for each in labels[-2::-1]:
+        # Horner's rule: Σ α^i·L_i in GF(2^128)
         total = _times_alpha(total)
         total ^= each
     return total
@@ -130,6 +132,7 @@ def multiples(delta: WordArray, size: int) -> WordArray:
     found = np.zeros((1, 2), dtype=np.uint64)
     power = delta[None]
     for _ in range(size):
+        # c_v·Δ with c_v = Σ v_i·α^i
         found = np.concatenate([found, found ^ power])
         power = _times_alpha(power)
     return found
@@ -159,15 +162,19 @@ def make_tables(
     for number, (each, own) in enumerate(zip(pieces, values, strict=True)):
         piece = each.piece
         kinds = tuple(kind for kind, _ in each.wires)
+        # public: the comparison of all pairs of values
         table = _packed_rows(piece, kinds, not is_first)
         mask = (masks[2 * number] | masks[2 * number + 1] << 1) * _EVERY_ROW
+        # K_0 ⊕ c_v·Δ is the key of row v
         offsets = multiples(delta, piece.size)
         place = first_edge, number
         if compiled.CHOSEN is not None:
+            # compiled: the same bytes
             blocks = _blocks(keys[number], offsets, places, place, piece)
             message.append(compiled.make_rows(row_hash.key, blocks, table, own, mask).data)
             continue
         pads = _pads(keys[number], offsets, places, row_hash, place)
+        # row v under its pad, with r in every row
         rows = table[own[places.order]] ^ mask[places.order, None] ^ _four_to_a_byte(pads)
         message.append(rows.tobytes())
     return b"".join(message)
@@ -202,8 +209,10 @@ def read_tables(
             )
             continue
         own = own[places.order]
+        # Kolesnikov & Kumaresan 2013: one row of many opens
         octets = table[np.arange(count), own >> 2]
         pads = _pads(keys[number], no_offset, places, row_hash, place)[:, 0]
+        # its pad takes K_y: no other row's key is known
         row = octets >> (2 * (own & 3)).astype(np.uint8) ^ pads
         found[2 * number, places.order] = row & 1
         found[2 * number + 1, places.order] = row >> 1 & 1
@@ -241,8 +250,10 @@ def _pads(
     """
     first_edge, piece = place
     tweaks = np.empty((len(places.record), 2), dtype=np.uint64)
+    # edge, piece and block: no input comes twice
     tweaks[:, 0] = first_edge
     tweaks[:, 1] = (places.number << np.uint64(16)) + np.uint64(piece)
+    # Guo et al. 2020, section 4: correlation-robust hash
     inputs = (keys[places.record] ^ tweaks)[:, None] ^ offsets
     octets = row_hash(inputs.reshape(-1, 2)).view(np.uint8).reshape(*inputs.shape[:2], -1)
     counts = np.diff(places.ends)
@@ -276,5 +287,6 @@ def _times_alpha(blocks: WordArray) -> WordArray:
     shifted = blocks << _ONE
     high = blocks >> np.uint64(63)
     shifted[:, 1] |= high[:, 0]
+    # reduce modulo x^128 + x^7 + x^2 + x + 1
     shifted[:, 0] ^= high[:, 1] * _REDUCTION
     return shifted

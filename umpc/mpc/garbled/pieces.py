@@ -25,8 +25,7 @@ import numpy as np
 
 from umpc.mpc.arrays import IntArray
 from umpc.mpc.garbled.bit_sums import BitSum
-from umpc.mpc.garbled.circuit_builder import CircuitBuilder, WireLiteral
-from umpc.mpc.garbled.circuits import Circuit, InputBit
+from umpc.mpc.garbled.circuits import Circuit, CircuitBuilder, InputBit, WireLiteral
 
 PIECES = 3
 """The record of an input bit that both owners look up."""
@@ -139,8 +138,11 @@ class Comparisons:
         less, equal = 0, 1
         for low, size in cut(width):
             piece = NumberPiece(low, size, offset, field)
+            # bits of the piece: inputs of the circuit, looked up
             below, same = (self._gates.input(piece.input(kind)) for kind in (LESS, EQUAL))
+            # less ⊕ equal·below: highest piece first
             less = self._gates.xor(less, self._gates.conjunction(equal, below))
+            # Π of the pieces' equalities
             equal = self._gates.conjunction(equal, same)
         return less, equal
 
@@ -181,8 +183,10 @@ def rows_of_piece(piece: NumberPiece, kinds: Sequence[int], first_is_row: bool) 
 
     Args: first_is_row: whether the row is record 0's value, and the own value record 1's.
     """
+    # two's complement in the order of the numbers
     values = np.arange(piece.rows) ^ piece.turned
     own, row = values[:, None], values[None, :]
+    # x of record 0, y of record 1
     x, y = (row, own) if first_is_row else (own, row)
     table = np.zeros((piece.rows, piece.rows), dtype=np.uint8)
     for kind in kinds:

@@ -21,11 +21,10 @@ from umpc.crypto.ring import Ring
 from umpc.crypto.rounds import Message, silence
 from umpc.errors import KernelError
 from umpc.mpc.arrays import IndexArray
-from umpc.mpc.chunks import ChunkProgram, Pattern, require
-from umpc.mpc.garbled.circuits import Circuit, InputBit
+from umpc.mpc.chunks import ChunkPlan, ChunkProgram, Pattern, require
+from umpc.mpc.garbled.circuits import LABEL_BITS, Circuit, InputBit
 from umpc.mpc.garbled.garbling import EDGES, garbled_bits
 from umpc.mpc.garbled.kernel_to_circuit import NOBODYS, PairNoise, circuit_of_all
-from umpc.mpc.garbled.outputs import LABEL_BITS
 from umpc.mpc.garbled.piece_tables import table_bits
 from umpc.mpc.garbled.pieces import PIECES, LookedUp, carried_bits, pieces_of
 from umpc.mpc.transfers.message_shapes import (
@@ -61,7 +60,7 @@ are one message of at most MAX_PAYLOAD, so those of all chunks in flight fit the
 
 
 @dataclass(frozen=True)
-class GarbledPlan:
+class GarbledPlan(ChunkPlan):
     """The computation of the two owners of a cell, for each of its edges.
 
     noisy: whether every edge's value gets noise of its own, and is a result of its own.
@@ -72,7 +71,6 @@ class GarbledPlan:
     noisy: bool = False
     parties = 2
     everybody = (GARBLER, EVALUATOR)
-    addressed = False
 
     @cached_property
     def garbled_bits(self) -> int:
@@ -102,6 +100,7 @@ class GarbledPlan:
     @property
     def chunk_edges(self) -> int:
         """Edges of a chunk: as many as fit one message of each round."""
+        # every message of a chunk fits a frame
         widest = max(self.garbled_bits, self.table_bits, CHOICE_BITS * len(self.coin_wires))
         return min(EDGES, 8 * (MAX_PAYLOAD - CHECK_ROOM) // widest) if widest else EDGES
 
@@ -111,10 +110,6 @@ class GarbledPlan:
         if not self.edge_bits:
             return 0
         return 1 + bool(self.coin_wires) + bool(self.pieces)
-
-    def dealt_bits(self, party: int) -> int:
-        """Nothing is dealt."""
-        return 0
 
     def shape(self, round: int, party: int, count: int) -> Message:
         """A party's message for `count` edges, with zero bytes in place of its content."""
@@ -126,10 +121,6 @@ class GarbledPlan:
         if round < self.rounds:
             return self.tables(bytes(self.table_bits // 8 * count), count)
         return self.garbled(bytes(self.garbled_bits // 8 * count), count)
-
-    def shape_to(self, round: int, sender: int, receiver: int, count: int) -> Message:
-        """The sender's message of a round; there is one receiver."""
-        return self.shape(round, sender, count)
 
     def coin_count(self, count: int) -> int:
         """Bits of `count` edges that the evaluator chooses."""
@@ -193,6 +184,7 @@ def garbled_program(
     patterns = sorted(set(patterns))
     if not patterns:
         return GarbledProgram(Circuit((), (), ()), ring, {})
+    # one circuit serves every cell: patterns differ in owners only
     circuit = circuit_of_kernels(tuple(kernels), tuple(noises), in_pieces=not noises)
     plan = GarbledPlan(circuit, ring, bool(noises))
     if plan.garbled_bits > 8 * MAX_PAYLOAD:
@@ -270,6 +262,7 @@ class Link:
     @classmethod
     def of(cls, attempt: LinkedAttempt, node: int, peer: int) -> Link:
         """The link of two nodes in an attempt."""
+        # the earlier node of the study garbles
         garbler, evaluator = sorted((node, peer))
         shared = attempt.hypergraph.cells_of(node).items()
         cells = {owners: cell for owners, cell in shared if set(owners) == {node, peer}}
@@ -293,6 +286,7 @@ class Link:
             wires = self.circuit.inputs_of(slot)
             carried = tuple(self.circuit.inputs[wire] for wire in wires)
             if node == self.evaluator:
+                # bits that only choose rows need labels, too
                 carried += carried_bits(self.circuit, slot)
             records = cell.records(slot)
             stop = start + len(carried) * len(records)
@@ -314,6 +308,7 @@ class Link:
 
         The edges of all cells of the link are numbered through: no two have one number under one Δ.
         """
+        # numbers go on from cell to cell under one Δ
         before = list(self.cells)[: list(self.cells).index(owners)]
         return sum(self.cells[each].count for each in before)
 

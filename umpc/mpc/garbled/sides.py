@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -15,10 +16,9 @@ from umpc.crypto.rounds import Message, Protocol, check_reply, silence
 from umpc.errors import EncodingError, LocalProtocolError, RemoteProtocolError
 from umpc.mpc.arrays import BitArray, IndexArray, IntArray, WordArray
 from umpc.mpc.chunks import Chunk, ChunkShares
-from umpc.mpc.garbled.circuits import InputBit
+from umpc.mpc.garbled.circuits import LABEL_BITS, InputBit
 from umpc.mpc.garbled.garbling import GarbledEdges, active_labels, evaluate, garble, sum_shares
 from umpc.mpc.garbled.gates import GateHash
-from umpc.mpc.garbled.outputs import LABEL_BITS
 from umpc.mpc.garbled.piece_tables import (
     Places,
     bits_of_wires,
@@ -60,6 +60,7 @@ class Side(Generic[End]):
         self._theirs = link.blocks(self._sender)
         self._bits = record_bits(self._own, columns)
         public_key = derive(bytes(SEED_BYTES), "garbled gates", session)
+        # π's key is public, one for each link and attempt
         self._hash = GateHash(public_key)
         self._row_hash = FixedKeyHash(derive(bytes(SEED_BYTES), "rows of tables", session))
         self._row_keys: dict[Owners, list[WordArray]] = {}
@@ -75,6 +76,7 @@ class Side(Generic[End]):
     def set_up(self) -> Protocol[None]:
         """The oblivious transfers' set-up. Raises: RemoteProtocolError."""
         try:
+            # Naor & Pinkas 2001; Roy 2022: base transfers and trees
             self._channel = yield from self._open()
         except EncodingError as error:
             raise RemoteProtocolError(error.message, culprit=self.peer, step=error.step) from error
@@ -86,6 +88,7 @@ class Side(Generic[End]):
         """
         if self._channel is not None:
             raise LocalProtocolError(f"the channel to {self.peer} was set up before")
+        # same Δ, another session: no hash is asked for twice
         self._channel = channel.fork("attempt", self._session.hex(), session=self._session)
 
     def stretch_ahead(self) -> None:
@@ -126,6 +129,7 @@ class Side(Generic[End]):
                 step=due[0].step if due else LABELS,
             )
         for message, shape in zip(messages, due, strict=True):
+            # public shapes: another message names its sender
             check_reply(message, shape, self.peer)
         slices = self.link.parts(self._sender)
         read: list[WordArray] = [self._read(*pair) for pair in zip(messages, slices, strict=True)]
@@ -146,6 +150,7 @@ class Side(Generic[End]):
             if known is None:
                 raise LocalProtocolError(f"the labels of the link with {self.peer} are not here")
             (block,) = (each for each in blocks if each.owners == chunk.owners)
+            # a record's labels serve all its edges
             table = known[block.bits].reshape(len(block.carried), len(block.records), 2)
             places = np.searchsorted(block.records, index[block.slot])
             labels[list(block.wires)] = table[: len(block.wires), places]
@@ -176,6 +181,7 @@ class Side(Generic[End]):
                 [row[InputBit(block.slot, each.piece.field, bit)] for bit in each.piece.bits]
                 for each in plan.pieces
             ]
+            # K of each piece, once for all edges of a record
             self._row_keys[chunk.owners] = [combined(table[each]) for each in numbers]
         records = np.searchsorted(block.records, places.records)
         return [keys[records] for keys in self._row_keys[chunk.owners]]
@@ -228,11 +234,10 @@ class Side(Generic[End]):
 class GarblingSide(Side[CorrelatedSender]):
     """The garbler's side. Its labels are those of bit 0, whoever's record it is."""
 
-    def __init__(
-        self, link: Link, node: int, peer: str, columns: Columns, seed: bytes, session: bytes
-    ):
-        super().__init__(link, node, peer, columns, seed, session)
-        self._delta = fresh_delta(derive(seed, "delta"))
+    @cached_property
+    def _delta(self) -> WordArray:
+        """Δ: uniform, lsb 1. It never leaves the garbler."""
+        return fresh_delta(derive(self._seed, "delta"))
 
     def _open(self) -> Protocol[CorrelatedSender]:
         seed = derive(self._seed, "set-up")
@@ -244,7 +249,9 @@ class GarblingSide(Side[CorrelatedSender]):
         self._delta = channel.delta
 
     def _make_fields(self) -> list[Message]:
+        # labels of bit 0 for its own records
         self._own_labels = fresh_labels(derive(self._seed, "labels"), len(self._bits))
+        # L ⊕ b·Δ: one of two uniform labels, so b stays hidden
         active = active_labels(self._own_labels, self._bits, self._delta)
         parts = (active[part] for part in self.link.parts(self._node))
         return [
@@ -252,6 +259,7 @@ class GarblingSide(Side[CorrelatedSender]):
         ]
 
     def _read(self, message: Message, part: slice) -> WordArray:
+        # Ishai et al. 2003: q_j is the label of bit 0 of the evaluator
         return self.channel.extend(message, part.stop - part.start).blocks
 
     def protocol(self, plan: GarbledPlan, chunk: Chunk, index: IndexArray) -> Protocol[ChunkShares]:
@@ -259,9 +267,11 @@ class GarblingSide(Side[CorrelatedSender]):
         first_edge = self.link.first_edge(chunk.owners) + chunk.start
         coins = NO_LABELS
         if plan.pieces:
+            # pieces of comparisons, before gates read them
             coins = yield from self._looked_up(plan, chunk, index, first_edge)
         elif plan.coin_wires:
             coins = yield from self._coins(plan, chunk, self.own_bits(plan, chunk))
+        # labels of 0 of all inputs, whoever owns them
         labels = self.labels(chunk, index, plan, coins)
         garbled, shares = garble(
             self.link.circuit, plan.ring, self._delta, labels, first_edge, self._hash
@@ -280,7 +290,9 @@ class GarblingSide(Side[CorrelatedSender]):
         theirs = self._block(chunk, own=False)
         places = self.places(chunk, index)
         stream = Stream(derive(self._seed, "rows", *chunk.owners, chunk.number))
+        # r: hides the bits that the evaluator looks up
         masks = stream.bits(2 * len(plan.pieces) * chunk.count).reshape(-1, chunk.count)
+        # Couteau 2018; Rathee et al. 2020: tables of pieces
         tables = make_tables(
             plan.pieces,
             self.row_keys(plan, chunk, places, own=False),
@@ -306,6 +318,7 @@ class GarblingSide(Side[CorrelatedSender]):
         due = plan.shape(plan.choices_round, EVALUATOR, chunk.count)
         check_reply(reply, due, self.peer)
         count = plan.coin_count(chunk.count)
+        # turned: the wire carries r_G ⊕ r_E
         return channel.extend(extend_message(reply.payload, 1), count, turned=own_bits).blocks
 
 
@@ -334,6 +347,7 @@ class EvaluatingSide(Side[CorrelatedReceiver]):
         first_edge = self.link.first_edge(chunk.owners) + chunk.start
         coins = NO_LABELS
         if plan.coin_wires:
+            # stretched while the garbler's tables are awaited
             channel = self.coin_channel(plan, chunk)
             if plan.pieces:
                 bits = yield from self._looked_up(plan, chunk, index, first_edge)
@@ -342,8 +356,10 @@ class EvaluatingSide(Side[CorrelatedReceiver]):
             coins = yield from self._coins(plan, channel, bits)
         (reply,) = yield plan.shape(plan.rounds, EVALUATOR, chunk.count)
         check_reply(reply, plan.shape(plan.rounds, GARBLER, chunk.count), self.peer)
+        # half-gates: one table of two rows an AND
         garbled = GarbledEdges.decode(reply.payload, self.link.circuit, plan.ring, chunk.count)
         labels = self.labels(chunk, index, plan, coins)
+        # active labels in, additive shares out
         shares = evaluate(self.link.circuit, plan.ring, garbled, labels, first_edge, self._hash)
         return shares if plan.noisy else sum_shares(shares)
 
@@ -358,6 +374,7 @@ class EvaluatingSide(Side[CorrelatedReceiver]):
         (reply,) = yield plan.shape(1, EVALUATOR, chunk.count)
         check_reply(reply, plan.shape(1, GARBLER, chunk.count), self.peer)
         place = self._row_hash, first_edge
+        # one row of each table opens: own value against the garbler's
         found = read_tables(reply.payload, plan.pieces, keys, values, places, *place)
         return bits_of_wires(plan.pieces, found)
 
@@ -365,6 +382,7 @@ class EvaluatingSide(Side[CorrelatedReceiver]):
         self, plan: GarbledPlan, channel: CorrelatedReceiver, own_bits: BitArray
     ) -> Protocol[WordArray]:
         """The active labels of bits that this side chooses: random ones, or looked up."""
+        # its bits choose labels; the garbler sees no bit
         batch, message = channel.extend(own_bits)
         (reply,) = yield plan.coins(message.payload)
         check_reply(reply, silence(COINS, plan.choices_round), self.peer)

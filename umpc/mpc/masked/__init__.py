@@ -2,17 +2,14 @@
 
 | file | what it is |
 |---|---|
-| `plan_items.py` | the items that a plan lists: wires, places, bits, terms |
+| `plan_items.py` | the items that a plan lists, a plan in the making, comparison by tables |
 | `plan.py` | the computation of the owners of an edge, layer by layer |
 | `compiler.py` | from kernels' normal forms to the plan of each pattern of owners |
-| `lookup_comparison.py` | comparison by shared tables of the mask |
-| `dcf.py` | keys of the distributed comparison function, for studies of few edges |
+| `dcf.py` | the distributed comparison function; one-hot rows of masks |
 | `edge_layout.py` | edges of several chunks behind each other, and the bytes of each chunk |
-| `material.py` | the dealer's material for chunks, and what owners expand from seeds |
+| `material.py` | the dealer's material, a party's inputs, and a committee's dealt coins |
 | `evaluation.py` | the owners' computation for chunks |
-| `chunk_inputs.py` | a party's inputs to a chunk |
 | `bit_shares.py` | a party's shares of the bits that a chunk opens |
-| `committee_coins.py` | noise that a committee draws, which nobody knows |
 | `cells.py` | one node's part in all its cells |
 | `tasks.py` | the work of chunks as a value that any process of the site computes |
 """

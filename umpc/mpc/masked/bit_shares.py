@@ -23,10 +23,9 @@ from umpc.crypto.ring import packed_size
 from umpc.crypto.rounds import Message
 from umpc.errors import EncodingError, LocalProtocolError
 from umpc.mpc.arrays import BitArray, PieceArray, WordArray
-from umpc.mpc.masked.chunk_inputs import ChunkInputs
 from umpc.mpc.masked.dcf import above_and_at, evaluate, moved, piece_of
 from umpc.mpc.masked.edge_layout import EdgeLayout, bit_of, linear_value, modulus, narrow_value
-from umpc.mpc.masked.material import DealtPart, SeededPart, Shares
+from umpc.mpc.masked.material import ChunkInputs, DealtPart, SeededPart, Shares
 from umpc.mpc.masked.plan import Plan
 from umpc.mpc.masked.plan_items import (
     CoinBit,
@@ -39,7 +38,7 @@ from umpc.mpc.masked.plan_items import (
     LookupTable,
     TopBit,
 )
-from umpc.ustat.local import evaluate_local
+from umpc.ustat.polynomial import evaluate_local
 
 
 class BitShares:
@@ -73,19 +72,25 @@ class BitShares:
     def share(self, number: int) -> BitArray:
         """This party's share of an opened bit, before it is masked: eight edges to a byte."""
         match self.plan.bits[number]:
+            # the owner knows the bit, so its share is the bit itself
             case Local(_, polynomial):
                 return _packed(evaluate_local(polynomial, self.inputs.records, self.count))
+            # Boyle et al. 2021, section 3: shares of a two-owner comparison
             case Compared(gate, kind):
                 return self._comparison(gate)[0 if kind == "less" else 1]
+            # Rathee et al. 2021: shares read off a shared table
             case LookupBit() as lookup:
                 return self._with_top(self._lookup_bit(lookup), lookup.top)
+            # shares of a piece of a committee's coin
             case CoinBit(table, kind):
                 return self._coin_bit(table, kind)
+            # Beaver 1991, over GF(2) and for any number of factors
             case Logic() as function:
                 return self._with_top(self._logic(function), function.top)
 
     def _with_top(self, share: BitArray, top: TopBit | None) -> BitArray:
         """The share of a bit ⊕ msb(d̂), which party 0 adds."""
+        # a public bit is added by one party only
         if top is None or self.party > 0:
             return share
         return share ^ _packed(bit_of(self._difference(top), top.width - 1))
@@ -93,11 +98,14 @@ class BitShares:
     def _comparison(self, number: int) -> tuple[BitArray, BitArray]:
         """The shares of [d < 0] and of [d = 0], but for msb(r): Eval< of the party's key."""
         if number not in self._compared:
+            # Boyle et al. 2021, Eval<: d̂ is public to both holders
             gate = self.plan.comparisons[number]
             masked = linear_value(gate.difference, self.places) & modulus(gate.width)
+            # b of Eval<: the holder's place, 0 or 1
             side = gate.holders.index(self.party)
             keys = self.dealt.keys[number]
             roots = self.seeded.roots[number]
+            # spec/dcf.py, `evaluate`
             less, equal = evaluate(side, keys, masked, roots, self.tree_hash)
             self._compared[number] = _packed(less), _packed(equal)
         return self._compared[number]
@@ -118,7 +126,9 @@ class BitShares:
         """The share of [d̂_i < r_i] or [d̂_i = r_i]."""
         number = lookup.table
         if number not in self._compared_pieces:
+            # place d̂_i is public, so no message is needed
             piece = self._piece(number)
+            # spec/masked_pairs.py, `read_bits`
             less, equal = above_and_at(self.material.tables[number], piece)
             self._compared_pieces[number] = _packed(less), _packed(equal)
         return self._compared_pieces[number][0 if lookup.kind == "less" else 1]
@@ -126,19 +136,23 @@ class BitShares:
     def _coin_bit(self, number: int, kind: str) -> BitArray:
         """The share of [u < c] or [u = c] for pieces of u = û ⊕ r and of the threshold c."""
         table = self.plan.tables[number]
+        # û is public to the committee; r stays shared in the rows
         masked = self._piece(number)
         threshold = piece_of(table, self.inputs.coins_of_noise().thresholds)
         # [u < c] is the parity of the places below c, in the order of u: all of them above ~u.
         backwards = (1 << table.size) - 1
         rows = moved(self.material.tables[number], table.size, masked ^ np.uint64(backwards))
+        # [u < c] and [u = c] of this piece, as XOR shares
         less, equal = above_and_at(rows, threshold ^ np.uint64(backwards))
         return _packed(less if kind == "less" else equal)
 
     def _logic(self, function: Logic) -> BitArray:
         """The share of a function of bits b = m ⊕ s, with m public and s shared."""
         size = (self.count + 7) // 8
+        # each conjunction is expanded apart; XOR adds them
         shares = [self._conjunction(conjunction, size) for conjunction in function.conjunctions]
         total = reduce(np.bitwise_xor, shares)
+        # the public constant is added by party 0 only
         return ~total if function.constant and self.party == 0 else total
 
     def _conjunction(self, conjunction: Conjunction, size: int) -> BitArray:
@@ -147,17 +161,21 @@ class BitShares:
         It begins with the shares of the products of every subset of the s_i. A step replaces one
         s_i by m_i ⊕ s_i in all products that have it, and drops those without it.
         """
+        # spec/masked_pairs.py, `_conjunction`
         rows = self.plan.subset_rows[conjunction]
         if len(conjunction) == 1:
+            # one literal: share of s, and m added by party 0
             share: BitArray = self.material.bits[rows[0]]
             ((bits, inverted),) = ((each.bits, each.inverted) for each in conjunction)
             return share if self.party else share ^ self._literal(bits, inverted)
         products = np.empty((len(rows) + 1, size), dtype=np.uint8)
+        # the empty product is 1: party 0's share of it
         products[0] = 255 * (self.party == 0)
         self.material.bits.take(rows, axis=0, out=products[1:], mode="clip")
         for literal in reversed(conjunction):
             half = len(products) // 2
             with_it, without = products[half:], products[:half]
+            # Π(m ⊕ s) = m·Π' ⊕ s·Π': m is public, s·Π' is shared
             with_it ^= without & self._literal(literal.bits, literal.inverted)
             products = with_it
         found: BitArray = products[0]
@@ -205,16 +223,11 @@ class LayerShares:
         return "LayerShares(<redacted>)"
 
 
-def open_message(plan: Plan, layer: int, party: int, shares: LayerShares, count: int) -> Message:
-    """The message of one round of a single chunk."""
-    (message,) = open_messages(plan, layer, party, shares, EdgeLayout([count]))
-    return message
-
-
 def open_messages(
     plan: Plan, layer: int, party: int, shares: LayerShares, layout: EdgeLayout
 ) -> list[Message]:
     """Each chunk's message of one round: bit after bit, then place after place."""
+    # spec/masked_pairs.py, `chunk`: bits first, then places
     parts = [layout.cut_packed([*shares.bits.values()])]
     for number, values in shares.places.items():
         parts.append(layout.cut_words(values, plan.place_width(number)))
@@ -229,6 +242,7 @@ def read_opens(
     plan: Plan, layer: int, party: int, messages: Sequence[Message], layout: EdgeLayout
 ) -> LayerShares:
     """Another party's shares in all chunks, from its message of each. Raises: EncodingError."""
+    # all lengths follow from the public plan
     bits = plan.opened_bits(layer, party)
     widths = [len(bits), *map(plan.place_width, plan.opened_places(layer, party))]
     payloads = [message.payload for message in messages]
@@ -243,6 +257,7 @@ def read_opens(
         cuts = zip(payloads, starts, stops, strict=True)
         parts.append([payload[start:stop] for payload, start, stop in cuts])
     for message, due in zip(messages, stops, strict=True):
+        # a message of another length names its sender
         if len(message.payload) != due:
             raise EncodingError(
                 f"{message!r} must take {due} bytes, and it has {len(message.payload)}"
@@ -256,8 +271,3 @@ def read_opens(
             for number, part, width in zip(places, parts[1:], widths[1:], strict=True)
         },
     )
-
-
-def read_open(plan: Plan, layer: int, party: int, message: Message, count: int) -> LayerShares:
-    """Another party's shares in a single chunk. Raises: EncodingError."""
-    return read_opens(plan, layer, party, [message], EdgeLayout([count]))

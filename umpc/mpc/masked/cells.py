@@ -19,7 +19,7 @@ dealer still deals.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -30,51 +30,37 @@ from umpc.crypto.rounds import Mesh, Message, Protocol
 from umpc.errors import EncodingError
 from umpc.mpc.arrays import IndexArray, WordArray
 from umpc.mpc.attempt import SharedAttempt
+from umpc.mpc.cells import Cells
 from umpc.mpc.chunks import Chunk, joined_chunks, require
-from umpc.mpc.masked.chunk_inputs import ChunkInputs
 from umpc.mpc.masked.edge_layout import WireValues, joined, masked_wires, wire_masks
+from umpc.mpc.masked.material import ChunkInputs
 from umpc.mpc.masked.plan import Plan, Program
 from umpc.mpc.masked.plan_items import RecordPlace
 from umpc.mpc.transfers.coins_from_transfers import toss
 from umpc.mpc.transfers.committee_links import CommitteeLinks
 from umpc.mpc.transfers.correlated_ot import CorrelatedReceiver, CorrelatedSender
 from umpc.mpc.transfers.message_shapes import link_shapes
-from umpc.ustat.clear import Columns
 
 if TYPE_CHECKING:
     from umpc.mpc.masked.tasks import OwnerBatch
 
 
-class SharedCells:
-    """The masked backend's `Cells` (see `backends.py`).
+class SharedCells(Cells):
+    """The masked backend's cells. `CommitteeTransfers` sets up and tosses, in their place.
 
     seed: the dealer's seed for this node; the node's own where nothing is dealt. coin_seed: not
-        used here, because `CommitteeTransfers` has it.
+        used here, because `CommitteeTransfers` has it. Coins that are dealt for are chunks.
     """
 
-    def __init__(
-        self,
-        attempt: SharedAttempt,
-        node: int,
-        columns: Columns,
-        seed: bytes,
-        contributions: Mapping[Chunk, WordArray],
-        coin_seed: bytes = b"",
-    ):
-        self.attempt = attempt
-        self.node = node
-        self.columns = columns
-        self._seed = seed
-        self._contributions = dict(contributions)
-        self._program = require(attempt.program, Program)
-        records = attempt.members[node].records
-        self._masks = wire_masks(self._program, derive(seed, "masks"), records)
-        own = masked_wires(self._program, columns, self._masks, records)
-        self.masked: dict[int, Sequence[WordArray]] = {node: own}
+    def _begin(self) -> None:
+        self._program = require(self.attempt.program, Program)
+        records = self.attempt.members[self.node].records
+        # the node's masks follow from the dealer's seed
+        self._masks = wire_masks(self._program, derive(self._seed, "masks"), records)
+        # Sinh & Ramon 2025, 3.1, step 1, masked in place of shared: x̂ = x + r
+        own = masked_wires(self._program, self.columns, self._masks, records)
+        self.masked: dict[int, Sequence[WordArray]] = {self.node: own}
         """For each node whose records were read, this node included: per wire (records,) uint64."""
-
-    def __repr__(self) -> str:
-        return f"SharedCells({self.attempt.members[self.node].name}, <redacted>)"
 
     @staticmethod
     def set_up_shapes(attempt: SharedAttempt, sender: int, receiver: int) -> list[Message]:
@@ -89,17 +75,10 @@ class SharedCells:
         program = require(attempt.program, Program)
         records = attempt.hypergraph.shared_records(sender, receiver)
         return [
+            # each node with which it shares edges gets only those records
             Message("masked_fields", bytes(size), count, program.wire_bits)
             for _, count, size in fields_frames(program, len(records))
         ]
-
-    def set_up(self, peer: int) -> Protocol[None] | None:
-        """Nothing: `CommitteeTransfers` has the only rounds that go before the data."""
-        return None
-
-    def toss(self) -> Mesh[list[int]] | None:
-        """Nothing: `CommitteeTransfers` tosses, and coins that are dealt for are chunks."""
-        return None
 
     def fields_for(self, peer: int) -> list[Message]:
         """The masked records that occur in an edge with the peer."""
@@ -112,6 +91,7 @@ class SharedCells:
         Raises: EncodingError where these are not exactly the shared records.
         """
         records = self.attempt.hypergraph.shared_records(peer, self.node)
+        # E is public, so the receiver knows which records are due
         values = read_fields(self._program, messages)
         for sent in values:
             if len(sent) != len(records):
@@ -126,6 +106,7 @@ class SharedCells:
         """Whether the masked records of all owners are here."""
         if chunk.noise or not self._program.wires:
             return True
+        # x̂ of every owner is needed before the first opening
         return all(owner in self.masked for owner in chunk.owners)
 
     def protocol(
@@ -143,6 +124,7 @@ class SharedCells:
         from umpc.mpc.masked.tasks import OwnerBatch  # not at a coordinator, which asks for shapes
 
         plan = require(self.attempt.plan(chunks[0]), Plan)
+        # one plan, and this node in one place of it
         party = chunks[0].parties.index(self.node)
         return OwnerBatch(
             party,
@@ -151,6 +133,7 @@ class SharedCells:
             [self._names(chunk) for chunk in chunks],
             [chunk.count for chunk in chunks],
             materials,
+            # spec/masked_dealing.py, `chunk_seed`: never two uses of one mask
             [self.attempt.chunk_seed(self._seed, chunk) for chunk in chunks],
             self.attempt.tree_key,
         )
@@ -158,6 +141,7 @@ class SharedCells:
     def _coin_inputs(self, chunk: Chunk) -> ChunkInputs:
         """This node's contribution to the coins of one sum, which is used once."""
         toss = self.attempt.coins[chunk.sum]
+        # popped: random words serve one coin each
         coins = toss.coins(self._contributions.pop(chunk), chunk.start, chunk.stop)
         return ChunkInputs({}, {}, {}, chunk.count, self._names(chunk), coins)
 
@@ -177,6 +161,7 @@ class SharedCells:
         """The inputs of these chunks' edges, behind each other."""
         cells = self.attempt.hypergraph.cells
         parts = joined_chunks(chunks)
+        # the edges' records inside each owner's table
         edges = [cells[owners].edges(start, stop) for owners, start, stop in parts]
         rows = [joined(list(slot)) for slot in zip(*edges, strict=True)]
         places = {}
@@ -185,11 +170,13 @@ class SharedCells:
             if not isinstance(place, RecordPlace):
                 continue
             slot, wire = place.slot, place.wire
+            # own record: x̂ and, for factors of a term, its mask
             if plan.pattern[slot] == party:
                 places[number] = self.masked[self.node][wire].take(rows[slot])
                 if plan.reads_masks:
                     masks[number] = self._masks[wire].take(rows[slot])
             else:
+                # another owner's record: x̂ only
                 places[number] = joined(
                     [
                         self.masked[owners[slot]][wire].take(index[slot])
@@ -197,6 +184,7 @@ class SharedCells:
                     ]
                 )
         records = {
+            # own values in the clear never leave this process
             slot: {name: column.take(rows[slot]) for name, column in self.columns.items()}
             for slot in plan.own_slots(party)
         }
@@ -235,6 +223,7 @@ def fields_messages(program: Program, masked: WireValues, records: IndexArray) -
     for _, count, _ in fields_frames(program, len(records)):
         part = records[start : start + count]
         wires = (
+            # wire after wire, each in its own width
             pack(values[part], wire.width)
             for wire, values in zip(program.wires, masked, strict=True)
         )
@@ -252,6 +241,7 @@ def read_fields(program: Program, messages: Sequence[Message]) -> list[WordArray
             stop = start + packed_size(message.count, wire.width)
             parts.append(unpack(message.payload[start:stop], message.count, wire.width))
             start = stop
+        # exact lengths: no byte of a message is ignored
         if start != len(message.payload):
             raise EncodingError(
                 f"{message!r} must take {start} bytes, and it has {len(message.payload)}"
@@ -275,6 +265,7 @@ class CommitteeTransfers:
         names = [attempt.members[member].name for member in committee]
         self._attempt = attempt
         self._coin_seed = coin_seed
+        # seed of the node's own: the dealer never sees it
         self._links = CommitteeLinks(committee.index(node), names, attempt.id, coin_seed)
 
     def __repr__(self) -> str:
@@ -306,4 +297,5 @@ class CommitteeTransfers:
         plan = self._attempt.toss_plan
         if plan is None:
             return None
+        # spec/coins.py, `toss`
         return toss(plan, self._links.seat(), derive(self._coin_seed, "toss"))

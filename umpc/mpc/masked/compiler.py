@@ -2,7 +2,7 @@
 
 Each monomial is split by who owns its records. One party's records make a factor that this party
 computes alone and sends masked. A factor that mixes parties becomes an opened bit. Numbers are
-compared by tables of their masks, which are shared among all owners (`lookup_comparison.py`). In a
+compared by tables of their masks, which are shared among all owners (`plan_items.py`). In a
 study of few edges, a wide number that two parties make goes to a comparison key of these two, which
 saves a round. A number that three or more parties make must not: two of them together could read
 its mask off their keys.
@@ -24,8 +24,7 @@ from typing import Any, TypeAlias
 from umpc.crypto.ring import Ring
 from umpc.errors import KernelError, LocalProtocolError
 from umpc.mpc.chunks import Pattern
-from umpc.mpc.masked import lookup_comparison as tables
-from umpc.mpc.masked.lookup_comparison import PlanBuilder
+from umpc.mpc.masked import plan_items as tables
 from umpc.mpc.masked.plan import MATERIAL_BYTES, Plan, Program, expanded
 from umpc.mpc.masked.plan_items import (
     Compared,
@@ -35,16 +34,16 @@ from umpc.mpc.masked.plan_items import (
     Literal,
     Local,
     Logic,
+    PlanBuilder,
     RecordPlace,
     SharedPolynomial,
     Term,
     Wire,
     WordPlace,
 )
-from umpc.ustat import logic
+from umpc.ustat import normal_form as logic
 from umpc.ustat import polynomial as poly
 from umpc.ustat.kernel import Kernel
-from umpc.ustat.local import bound, relabel
 from umpc.ustat.normal_form import (
     Atom,
     BitAtom,
@@ -55,6 +54,7 @@ from umpc.ustat.normal_form import (
     Polynomial,
     build,
 )
+from umpc.ustat.polynomial import bound, relabel
 
 MAX_EXPANSIONS = 1 << 13
 """The most products of masks that the terms of a kernel expand into; every factor doubles them."""
@@ -94,6 +94,7 @@ def program_of(
     kernels: tuple[Kernel, ...], ring: Ring, patterns: tuple[Pattern, ...], few: bool
 ) -> Program:
     """Compile, unless it is one of the last programs. Args: patterns: sorted, each once."""
+    # spec/masked_plan.py, `plan_of`
     wires = _Wires()
     plans = {
         pattern: _Compiler(kernels, ring, pattern, wires, few).compile() for pattern in patterns
@@ -140,7 +141,9 @@ class _Compiler:
     def compile(self) -> Plan:
         """The plan. Raises: KernelError where it is too large."""
         outputs = tuple(
-            self._shared(kernel.polynomial.scaled(1 / kernel.unit)) for kernel in self.kernels
+            # in units of the kernel, so coefficients are integers
+            self._shared(kernel.polynomial.scaled(1 / kernel.unit))
+            for kernel in self.kernels
         )
         plan = Plan(
             pattern=self.pattern,
@@ -152,6 +155,7 @@ class _Compiler:
             layers=self.items.layers(),
             outputs=outputs,
         )
+        # a frame must hold the material of eight edges
         most_dealt = max(plan.dealt_bits(party) for party in plan.everybody)
         most_expanded = max(MAX_EXPANSIONS, EXPANSIONS_OF_A_SUM * len(outputs))
         if (
@@ -173,17 +177,23 @@ class _Compiler:
         products: list[Term] = []
         for monomial, coefficient in polynomial.terms:
             number = int(coefficient)
+            # sort monomials by who can compute them
             owners = {party for factor, _ in monomial for party in self._owners(factor)}
+            # no record: a public constant
             if not owners:
                 constant = number
                 continue
+            # one owner: it adds the value itself, in the clear
             if len(owners) == 1:
                 local[owners.pop()][monomial] = coefficient
                 continue
+            # several owners: bits to open, numbers to mask
             bits, words = self._split(monomial)
+            # numbers of several owners: Beaver 1991, by dealt products
             if len(words) > 1:
                 products.append(Term(number, bits, tuple(Linear((word,)) for word in words)))
             else:
+                # one number at most: forms with equal bits add up
                 linear[bits] = _plus(linear.get(bits, Linear()), words, number)
         terms = tuple(_bits_term(bits, form) for bits, form in linear.items()) + tuple(products)
         return SharedPolynomial(terms, tuple(self._checked(part) for part in local), constant)
@@ -203,16 +213,20 @@ class _Compiler:
         bits: list[int] = []
         for factor, power in monomial:
             owners = self._owners(factor)
+            # a factor of one owner waits for that owner's others
             if len(owners) == 1:
                 own.setdefault(min(owners), []).append((factor, power))
             else:
+                # a comparison across owners becomes an opened bit
                 bits.append(self._bit(factor))
         words: list[ScaledPlace] = []
         for party, part in sorted(own.items()):
             product = Polynomial(((tuple(part), Fraction(1)),))
             if any(isinstance(factor, FieldAtom) for factor, _ in part):
+                # the owner's product of fields: one masked number
                 words += self._numbers(party, product, self.ring.bits)
             else:
+                # bits only: the owner opens their product
                 bits.append(self.items.add_bit(Local(party, product), 1))
         # Different functions may be one bit once a party's part is merged.
         return tuple(sorted(set(bits))), words
@@ -222,11 +236,13 @@ class _Compiler:
         mixed: Coefficients = {}
         single: dict[int, Coefficients] = {}
         for monomial, coefficient in polynomial.terms:
+            # a number of one record is sent once, for all its edges
             records = {record for factor, _ in monomial for record in factor.records}
             part = single.setdefault(records.pop(), {}) if len(records) == 1 else mixed
             part[monomial] = coefficient
         scaled: list[ScaledPlace] = []
         if mixed:
+            # mixes own records: opened edge by edge
             place = EdgePlace(party, self._checked(mixed), width)
             scaled.append((self.items.add_place(place, 1), 1))
         for slot, terms in sorted(single.items()):
@@ -235,6 +251,7 @@ class _Compiler:
 
     def _record_number(self, slot: int, polynomial: Polynomial, width: int) -> ScaledPlace:
         """A number of one record as a multiple of a wire, which multiples and negatives share."""
+        # x − y and y − x share one wire
         form, flipped = poly.orient(polynomial)
         wire = self.wires.number(relabel(form, {slot: 0}), width)
         place = self.items.add_place(RecordPlace(slot, wire), 0)
@@ -245,6 +262,7 @@ class _Compiler:
         if isinstance(factor, FieldAtom):
             raise LocalProtocolError(f"a field belongs to one record and so to one party: {factor}")
         if isinstance(factor, LogicAtom):
+            # logic is opened as one bit, in a layer of its own
             conjunctions, constant = conjunctions_of(factor.function)
             literals = tuple(self._conjunction(conjunction) for conjunction in conjunctions)
             return self.items.add_function(Logic(literals, constant))
@@ -261,9 +279,11 @@ class _Compiler:
         places = [place for place, _ in difference.terms]
         holders = sorted({owner for place in places for owner in self._place_owners(place)})
         layer = 1 + max(self.items.place_layers[place] for place in places)
+        # Boyle et al. 2021: two holders may have keys of one mask
         if self.few and len(holders) == 2 and len(tables.pieces(width - 1)) > 1:
             gate = Comparison(difference, width, (holders[0], holders[1]))
             return self.items.add_bit(Compared(self.items.add_comparison(gate), kind), layer)
+        # any number of owners: tables shared among all
         return tables.compare(self.items, difference, width, kind, layer)
 
     def _conjunction(self, literals: Iterable[tuple[Polynomial, str]]) -> tuple[Literal, ...]:
@@ -278,6 +298,7 @@ class _Compiler:
             if len(owners) == 1:
                 party = owners.pop()
                 own[party] = poly.multiply(own.get(party, poly.constant(1)), _literal(form, kind))
+            # above = 1 ⊕ less ⊕ equal
             elif kind == "above":
                 bits = (self._bit(BitAtom(other, form)) for other in ("less", "equal"))
                 found.append(Literal(tuple(bits), inverted=True))
@@ -285,6 +306,7 @@ class _Compiler:
                 found.append(Literal((self._bit(BitAtom(kind, form)),)))
         for party, product in sorted(own.items()):
             found.append(Literal((self.items.add_bit(Local(party, product), 1),)))
+        # 2^LONGEST products at most: longer ones take a round more
         while len(found) > LONGEST:
             starts = range(0, len(found), LONGEST)
             groups = [tuple(found[start : start + LONGEST]) for start in starts]
@@ -296,11 +318,13 @@ class _Compiler:
 
     def _difference(self, form: Polynomial) -> tuple[Linear, int]:
         """A compared polynomial as a sum of places, and the bits that it needs."""
+        # |d| < 2^(w−1), or the sign would be wrong
         low, high = bound(form, self.schema)
         width = 1 + max(1, max(high, -low).bit_length())  # |form| < 2^(width − 1)
         parts: dict[int, Coefficients] = {}
         for monomial, coefficient in form.terms:
             owners = {party for factor, _ in monomial for party in self._owners(factor)}
+            # a product across owners must be opened under its own mask
             if len(owners) > 1:
                 return self._word(form, width), width
             if owners:
@@ -312,6 +336,7 @@ class _Compiler:
 
     def _word(self, form: Polynomial, width: int) -> Linear:
         """A number made of products of several parties' values, opened under a mask of its own."""
+        # additive shares first, then one opening
         polynomial = self._shared(form)
         needed = [
             self.items.place_layers[place]
@@ -320,6 +345,7 @@ class _Compiler:
             for place, _ in factor.terms
         ]
         needed += [self.items.bit_layers[bit] for term in polynomial.terms for bit in term.bits]
+        # one layer after all that it reads
         layer = 1 + max(needed, default=0)
         return Linear(((self.items.add_place(WordPlace(polynomial, width), layer), 1),))
 
@@ -369,6 +395,7 @@ def conjunctions_of(function: Function) -> tuple[tuple[FormConjunction, ...], bo
     best: _Conjunctions = frozenset(
         frozenset((bit.form, bit.kind) for bit in bits) for bits in function
     )
+    # replace a literal where that leaves fewer conjunctions
     for form in sorted(logic.forms(function), key=lambda form: form.order):
         for kind in ("equal", "less"):
             best = min(best, _without(best, form, kind), key=len)
@@ -388,6 +415,7 @@ def _without(function: _Conjunctions, form: Polynomial, kind: str) -> _Conjuncti
             found ^= {conjunction}
             continue
         rest = conjunction - {replaced}
+        # b = 1 ⊕ (the other two of its comparison)
         for part in (rest, *(rest | {other} for other in others)):
             found ^= {part}
     return frozenset(found)

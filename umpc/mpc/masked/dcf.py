@@ -65,7 +65,7 @@ this runs on.
 *Native.* The compiled sign gate (`umpc/native/`), where it can run.
 
 It gives the same bytes as `dcf.py`, which is used without it. UMPC_NATIVE=0 in the environment
-turns it off (`umpc/native/library.py`).
+turns it off (`umpc/native/__init__.py`).
 """
 
 from __future__ import annotations
@@ -134,10 +134,13 @@ def generate(
         mask: (n,) uint64, r mod 2^w.
         roots: (2, n, 2) uint64, uniform: the root seed s^(0) of either party.
     """
+    # compiled Gen<, byte for byte that of `generate_in_numpy`
     if KERNEL is not None:
+        # the kernel reads plain pointers to contiguous words
         mask = np.ascontiguousarray(mask)
         roots = np.ascontiguousarray(roots)
         return ComparisonKeys(width, *KERNEL.generate(tree_hash.key, width, mask, roots))
+    # spec/dcf.py, `generate`
     return ComparisonKeys(width, *generate_in_numpy(width, mask, roots, tree_hash))
 
 
@@ -155,11 +158,14 @@ def evaluate(
         first one; msb(r) is still to be added.
     """
     arrays = (keys.corrections, keys.leaves, masked, roots)
+    # compiled Eval<, byte for byte that of `evaluate_in_numpy`
     if KERNEL is not None:
         contiguous = map(np.ascontiguousarray, arrays)
         less, equal = KERNEL.evaluate(tree_hash.key, party, keys.width, *contiguous)
     else:
+        # spec/dcf.py, `evaluate`
         less, equal = evaluate_in_numpy(party, keys.width, *arrays, tree_hash)
+    # [d < 0] = msb(d̂) ⊕ msb(r) ⊕ [d̂_low < r_low]: msb(d̂) is public
     if party == 0:
         less ^= (masked >> np.uint64(keys.width - 1)).astype(np.uint8) & 1
     return less, equal
@@ -187,20 +193,24 @@ def row_words(table: LookupTable) -> int:
 
 def one_hot(table: LookupTable, mask: PieceArray, count: int) -> Rows:
     """The rows of the masks' pieces. Args: mask: (count,) or ()."""
+    # SIRNN (Rathee et al. 2021): one-hot row of the mask's piece r_i
     kind, words = row_type(table), row_words(table)
     piece = piece_of(table, mask)
     if not piece.ndim:
         piece = np.full(count, piece)
+    # spec/masked_dealing.py, `deal`: 1 at place r_i, 0 elsewhere
     rows = np.empty((words, count), dtype=kind)
     place = piece
     if words > 1:
         piece = piece.astype(np.uint64, copy=False)
+        # the low six bits choose the place inside a word
         place = piece & np.uint64(WORD_BITS - 1)
     np.left_shift(kind.type(1), place.astype(kind, copy=False), out=rows[0])
     for number in range(6, table.size):
         # a bit of the piece puts the place into the lower or the higher half of the words
         mask = (piece >> np.uint64(number)) & np.uint64(1)
         np.subtract(np.uint64(0), mask, out=mask)
+        # branch-free: both halves are written, masks choose the bit's word
         half = 1 << (number - 6)
         lower, higher = rows[:half], rows[half : 2 * half]
         np.bitwise_and(lower, mask, out=higher)
@@ -220,19 +230,24 @@ def above_and_at(rows: Rows, piece: PieceArray) -> tuple[BitArray, BitArray]:
 
     Args: piece: (n,) uint32 or uint64, below the length of a row.
     """
+    # linear over GF(2): these hold for XOR shares of a row, too
     kind = rows.dtype
     if len(rows) == 1:
+        # [r_i > d̂_i] is the parity of places above d̂_i
         shifted = rows[0] >> piece.astype(kind, copy=False)
         higher = None
     else:
         piece = piece.astype(np.uint64, copy=False)
+        # words above the chosen one count as a whole
         chosen, higher = _chosen(rows, piece)
         shifted = np.bitwise_and(piece, np.uint64(WORD_BITS - 1))
         np.right_shift(chosen, shifted, out=shifted)
+    # [d̂_i = r_i] is the bit at place d̂_i
     equal = _low_bytes(shifted) & np.uint8(1)
     if higher is not None:
         shifted ^= higher
     # The shifted word has the bits from the place on, so its parity counts the place's bit, too.
+    # [d̂_i < r_i], XOR-shared among all owners
     less = parity(shifted)
     less ^= equal
     return less, equal
@@ -252,16 +267,19 @@ def _chosen(rows: Rows, piece: WordArray) -> tuple[WordArray, WordArray]:
     """
     higher: WordArray | None = None
     while len(rows) > 1:
+        # one bit of the public place halves the words
         half = len(rows) // 2
         lower, upper = rows[:half], rows[half:]
         in_lower = piece >> np.uint64(5 + half.bit_length())
         in_lower &= np.uint64(1)
         in_lower -= np.uint64(1)  # ones where the place is in the lower half, or zeros
+        # the upper half lies above every place of the lower one
         others = np.bitwise_xor.reduce(upper, axis=0) if half > 1 else upper[0]
         if higher is None:
             higher = others & in_lower
         else:
             higher ^= others & in_lower
+        # select lower or upper without a branch
         rows = lower ^ upper
         rows &= in_lower
         rows ^= upper
@@ -277,10 +295,12 @@ def moved(rows: Rows, size: int, masked: WordArray) -> Rows:
     """
     words: NDArray[np.unsignedinteger[Any]] = rows[0]
     kind, length = words.dtype, 8 * words.dtype.itemsize
+    # exchange halves by each bit of û, so that place v moves to v ⊕ û
     for number in range(size):
         half = 1 << number
         lower = kind.type(sum(1 << place for place in range(length) if not place & half))
         exchanged = ((words >> kind.type(half)) & lower) | ((words & lower) << kind.type(half))
+        # whether û has this bit, as a mask of the word
         chosen = _all_if((masked >> np.uint64(number)) & np.uint64(1) == 1).astype(kind)
         words = words ^ (words ^ exchanged) & chosen
     return words.reshape(1, -1)
@@ -343,6 +363,7 @@ def evaluate_in_numpy(
         roots: (n, 2) uint64.
     """
     # Eval<: s^(0) is the root, t^(0) = b, V = 0
+    # spec/dcf.py, `evaluate`
     blocks = roots
     control = np.full(len(masked), party, dtype=np.uint64)
     value = np.zeros_like(masked)
@@ -371,6 +392,7 @@ def generate_in_numpy(
         mask: (n,) uint64, r mod 2^w.
         roots: (2, n, 2) uint64.
     """
+    # spec/dcf.py, `generate`
     corrections = np.empty((levels(width), len(mask), 2), dtype=np.uint64)
     # Gen<: the roots s_b^(0); t_0^(0) = 0, t_1^(0) = 1; V_α = 0
     blocks = list(roots)
@@ -409,6 +431,7 @@ def generate_in_numpy(
 def _child(blocks: WordArray, which: WordArray | int, tree_hash: FixedKeyHash) -> WordArray:
     """G(s): the left child (0) or the right one (1) of each block, or the pad of a leaf."""
     inputs = np.array(blocks, order="C")
+    # the three low bits are control and value bits: no part of the seed
     inputs[:, 0] &= _SEED
     inputs[:, 0] |= np.uint64(which)
     return tree_hash(inputs)
@@ -416,6 +439,7 @@ def _child(blocks: WordArray, which: WordArray | int, tree_hash: FixedKeyHash) -
 
 def _path(width: int, values: WordArray) -> Iterator[WordArray]:
     """The bits that the levels walk, highest first: (n,) uint64 of 0 and 1 for each."""
+    # Boyle, Gilboa & Ishai 2016, 3.2.3: the last LEAF_BITS are not walked
     for place in range(width - 2, LEAF_BITS - 1, -1):
         yield values >> np.uint64(place) & _ONE
 
@@ -425,6 +449,7 @@ def _places(width: int, values: WordArray) -> tuple[WordArray, WordArray]:
 
     Returns: places in the tables of [j < r_low] and of [j = r], two (n,) uint64.
     """
+    # spec/dcf.py, `places`
     rest = values & np.uint64((1 << min(LEAF_BITS, width - 1)) - 1)
     return rest, values >> np.uint64(width - 1) << np.uint64(LEAF_BITS) | rest
 

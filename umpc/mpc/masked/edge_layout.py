@@ -33,7 +33,7 @@ from umpc.mpc.arrays import BitArray, IntArray, PieceArray, WordArray
 from umpc.mpc.masked.plan import Program
 from umpc.mpc.masked.plan_items import Linear
 from umpc.ustat.clear import Columns
-from umpc.ustat.local import evaluate_local
+from umpc.ustat.polynomial import evaluate_local
 
 Buffer = bytes | memoryview
 Item = TypeVar("Item", bound=np.generic)
@@ -254,6 +254,7 @@ PlaceValues: TypeAlias = Mapping[int, WordArray]
 def wire_masks(program: Program, mask_seed: bytes, records: int) -> list[WordArray]:
     """A node's masks: for each wire (records,) uint64 below 2^width."""
     return [
+        # spec/masked_dealing.py, `record_masks`
         Stream(derive(mask_seed, "mask", number)).words(records) & modulus(wire.width)
         for number, wire in enumerate(program.wires)
     ]
@@ -266,12 +267,14 @@ def masked_wires(
     masked = []
     for wire, mask in zip(program.wires, masks, strict=True):
         values = evaluate_local(wire.polynomial, {0: columns}, records).view(np.uint64)
+        # one-time pad in Z_2^w: uniform without the mask
         masked.append((values + mask) & modulus(wire.width))
     return masked
 
 
 def modulus(width: int) -> np.uint64:
     """The bit mask of w bits: reduction is by &, never by %."""
+    # & drops whole multiples of 2^w, so it adds no bias
     return np.uint64((1 << width) - 1)
 
 
@@ -284,8 +287,10 @@ def linear_value(form: Linear, places: PlaceValues) -> WordArray:
     total: WordArray | None = None
     for number, coefficient in form.terms:
         value = places.get(number)
+        # a mask that another owner holds
         if value is None:
             continue
+        # coefficients are public, so masks scale alike
         if coefficient not in (1, -1):
             value = value * np.uint64(coefficient & (2**64 - 1))
         if total is None:
@@ -314,6 +319,7 @@ def narrow_value(form: Linear, width: int, places: PlaceValues) -> PieceArray:
     The bits above w are any bits.
     """
     value = linear_value(form, places)
+    # carries go upwards only: low bits need low words
     return value.astype(np.uint32) if width <= NARROW else value
 
 

@@ -21,14 +21,11 @@ from typing import TypeAlias, TypeVar
 
 import numpy as np
 
-from umpc.crypto.prg import FixedKeyHash
-from umpc.crypto.rounds import Message, Protocol
+from umpc.crypto.rounds import Finished, Message, Protocol, resume
 from umpc.errors import EncodingError, LocalProtocolError, RemoteProtocolError
 from umpc.mpc.arrays import RingArray, WordArray
-from umpc.mpc.masked.bit_shares import BitShares, LayerShares, open_messages, read_open, read_opens
-from umpc.mpc.masked.chunk_inputs import ChunkInputs
+from umpc.mpc.masked.bit_shares import BitShares, LayerShares, open_messages, read_opens
 from umpc.mpc.masked.edge_layout import EdgeLayout, linear_value, modulus
-from umpc.mpc.masked.material import DealtPart, SeededPart
 from umpc.mpc.masked.plan import Plan
 from umpc.mpc.masked.plan_items import (
     CoinPlace,
@@ -39,7 +36,7 @@ from umpc.mpc.masked.plan_items import (
     SharedPolynomial,
     Term,
 )
-from umpc.ustat.local import evaluate_local
+from umpc.ustat.polynomial import evaluate_local
 
 NOTHING: Element = ((), ())
 """The product of no masks, which is public."""
@@ -51,38 +48,14 @@ Together: TypeAlias = Generator[list[Message], Sequence[Sequence[Message]], Resu
 the other parties' messages in party order, and returns this party's result."""
 
 
-def evaluate_chunk(
-    party: int,
-    plan: Plan,
-    inputs: ChunkInputs,
-    dealt: DealtPart,
-    seeded: SeededPart,
-    tree_hash: FixedKeyHash,
-) -> Protocol[list[int]]:
-    """One owner's additive share of each kernel's sum over the chunk's edges, as ring elements.
-
-    Cost: one round per layer of the plan, none without layers.
-    """
-    kind = plan.ring.dtype
-    chunk = PartyChunk(party, plan, inputs, dealt, seeded, tree_hash)
-    shares = yield from evaluate_edges(chunk)
-    if inputs.coins is not None:
-        shares = [values * inputs.coins.weights.astype(kind) for values in shares]
-    return [int(values.sum(dtype=kind)) for values in shares]
-
-
-def evaluate_edges(chunk: PartyChunk) -> Protocol[list[RingArray]]:
-    """One owner's additive share of each kernel in every edge: per kernel (count,) of the ring."""
-    inputs = chunk.inputs
-    rounds = _edges(chunk, [inputs.names], EdgeLayout([inputs.count]))
-    theirs: list[Message] | None = None
-    while True:
-        try:
-            (message,) = next(rounds) if theirs is None else rounds.send([theirs])
-        except StopIteration as stop:
-            shares: list[RingArray] = stop.value
-            return shares
-        theirs = yield message
+def only(rounds: Together[list[Result]]) -> Protocol[Result]:
+    """The rounds of a single chunk, which is a batch of one, and its result alone."""
+    heard: list[Sequence[Message]] | None = None
+    while not isinstance(said := resume(rounds, heard), Finished):
+        (message,) = said
+        heard = [(yield message)]
+    (result,) = said.result
+    return result
 
 
 def evaluate_together(
@@ -93,32 +66,40 @@ def evaluate_together(
     Args:
         chunk: this party's state, as if all chunks were one chunk with all edges.
         names: for each chunk.
-        layout: of the chunks, none of which is empty.
+        layout: of the chunks, of which none is empty beside others.
 
     Cost: one round per layer of the plan, for all chunks at once.
     """
     kind = chunk.plan.ring.dtype
-    shares = yield from _edges(chunk, names, layout)
+    # Sinh & Ramon 2025, protocol 3.1, step 2
+    shares = yield from evaluate_edges(chunk, names, layout)
     if chunk.inputs.coins is not None:  # a chunk of noise, which is alone
         shares = [values * chunk.inputs.coins.weights.astype(kind) for values in shares]
+    if not layout.total:
+        return [[0] * len(shares)]
+    # per chunk: Σ over its edges, mod 2^w
     sums = [np.add.reduceat(values, layout.firsts, dtype=kind).tolist() for values in shares]
     return [list(sums_of_chunk) for sums_of_chunk in zip(*sums, strict=True)]
 
 
-def _edges(
+def evaluate_edges(
     chunk: PartyChunk, names: Sequence[Names], layout: EdgeLayout
 ) -> Together[list[RingArray]]:
     """One owner's share of each kernel in every edge of these chunks."""
     plan = chunk.plan
     for layer in range(len(plan.layers)):
+        # step 2, mask: this party's shares of the layer
         mine = chunk.shares(layer)
+        # step 2, open: one message to all owners
         theirs = yield open_messages(plan, layer, chunk.party, mine, layout)
         others = [party for party in plan.everybody if party != chunk.party]
         parts = [mine]
         for place, party in enumerate(others):
             messages = [heard[place] for heard in theirs]
             parts.append(_shares_of(plan, layer, party, messages, names, layout))
+        # all shares added: masked values, public to the owners
         chunk.open(layer, parts)
+    # step 2, no round: expand the kernels over masked values
     return [chunk.evaluate(output) for output in plan.outputs]
 
 
@@ -144,7 +125,7 @@ def check_alone(
 ) -> None:
     """Check one chunk's message. Raises: RemoteProtocolError naming its sender."""
     try:
-        read_open(plan, layer, party, message, count)
+        read_opens(plan, layer, party, [message], EdgeLayout([count]))
     except EncodingError as error:
         raise RemoteProtocolError(
             f"{sender}: {error.message}", culprit=sender, step=message.step
@@ -157,10 +138,12 @@ class PartyChunk(BitShares):
     def shares(self, layer: int) -> LayerShares:
         """This party's masked shares, which it sends."""
         bits = {
+            # own part of σ keeps each opened bit uniform
             number: self.share(number) ^ self.seeded.bit_masks[number]
             for number in self.plan.opened_bits(layer, self.party)
         }
         places = {
+            # own part of the mask keeps each opened number uniform
             number: (self._place_share(number) + self.seeded.place_masks[number])
             & modulus(self.plan.place_width(number))
             for number in self.plan.opened_places(layer, self.party)
@@ -170,28 +153,35 @@ class PartyChunk(BitShares):
     def open(self, layer: int, parts: Sequence[LayerShares]) -> None:
         """Add everybody's shares up."""
         for number in self.plan.layers[layer].bits:
+            # bit ⊕ σ, σ being the XOR of the contributors' masks
             bits = [part.bits[number] for part in parts if number in part.bits]
             self.bits[number] = reduce(np.bitwise_xor, bits)
         for number in self.plan.layers[layer].places:
+            # value + Σ masks mod 2^width
             words = [part.places[number] for part in parts if number in part.places]
             self.places[number] = reduce(np.add, words) & modulus(self.plan.place_width(number))
 
     def evaluate(self, polynomial: SharedPolynomial) -> RingArray:
         """This party's share of a polynomial in each edge: (count,) of the ring."""
         ring = self.plan.ring
+        # terms of one owner's records: added in the clear
         own = evaluate_local(polynomial.local[self.party], self.inputs.records, self.count)
         total: RingArray = ring.array(own)
         if self.party == 0:
+            # a public summand is counted once, by party 0
             total += ring.scalar(polynomial.constant)
         for public, share in self._expanded(polynomial):
+            # public · share is a share of the product
             total += public if share is None else public * share
         return total
 
     def _place_share(self, number: int) -> WordArray:
         """This party's share of an opened place, before it is masked: (count,) uint64."""
         match self.plan.places[number]:
+            # one owner knows the number: its share is the number
             case EdgePlace(_, polynomial):
                 return evaluate_local(polynomial, self.inputs.records, self.count).view(np.uint64)
+            # uniform words; their sum under masks is û
             case CoinPlace():
                 return self.inputs.coins_of_noise().contributions
             case RecordPlace():
@@ -199,6 +189,7 @@ class PartyChunk(BitShares):
                     f"place {number} belongs to a record, so it is never opened"
                 )
             case word:
+                # a product of several owners: additive shares of it
                 return self.evaluate(word.polynomial).astype(np.uint64)
 
     def _expanded(
@@ -213,8 +204,10 @@ class PartyChunk(BitShares):
         """
         values: dict[Linear, RingArray] = {}
         for form in {form for term in polynomial.terms for form in term.factors}:
+            # X̂ of each factor X = X̂ − R
             values[form] = linear_value(form, self.places).astype(self.plan.ring.dtype)
         bits = {bit: self._opened(bit) for term in polynomial.terms for bit in term.bits}
+        # equal products of masks of several terms share one coefficient
         coefficients: dict[Element, RingArray] = {}
         for term in polynomial.terms:
             for element, public in self._publics(term, bits, values).items():
@@ -223,23 +216,27 @@ class PartyChunk(BitShares):
         for element, public in coefficients.items():
             if element != NOTHING:
                 yield public, self._element_share(element)
+            # the product of no masks is public, counted once
             elif self.party == 0:
                 yield public, None
 
     def _opened(self, bit: int) -> RingArray:
         """An opened bit under its mask: (count,) of the ring."""
+        # m of b = m ⊕ s, as a ring element
         loose = np.unpackbits(self.bits[bit], count=self.count, bitorder="little")
         return loose.astype(self.plan.ring.dtype)
 
     def _element_share(self, element: Element) -> RingArray:
         """This party's share of a product of masks: (count,) of the ring."""
         row = self.plan.element_rows.get(element)
+        # dealt: spec/masked_pairs.py, `output_share`
         if row is not None:
             share: RingArray = self.material.elements[row]
             return share
         # A single linear form is not dealt: the share of its mask is the part known to this party.
         _, (form,) = element
         masks = {**self.inputs.masks, **self.seeded.place_masks}
+        # R = Σ of own masks, which each owner knows for its part
         known = np.broadcast_to(linear_value(form, masks), (self.count,))
         return known.astype(self.plan.ring.dtype)
 
@@ -252,14 +249,17 @@ class PartyChunk(BitShares):
         """
         ring = self.plan.ring
         found: dict[Element, RingArray]
+        # begin with coefficient · (product of no masks)
         found = {NOTHING: np.full(self.count, ring.encode(term.coefficient), dtype=ring.dtype)}
         for bit in term.bits:
             opened = bits[bit]
+            # b = m + (1 − 2m)·s
             sign = 1 - opened - opened
             found = {each: public * opened for each, public in found.items()} | {
                 ((*others, bit), forms): public * sign for (others, forms), public in found.items()
             }
         for form in term.factors:
+            # X = X̂ − R
             found = {each: public * values[form] for each, public in found.items()} | {
                 (others, (*forms, form.mask)): np.negative(public)
                 for (others, forms), public in found.items()

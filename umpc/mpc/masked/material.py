@@ -10,26 +10,59 @@ The products of masks are the plan's elements, its bit elements and the rows of 
 bit is the sign of a difference. The mask of a word is the sum of its contributors' masks. The seeds
 fix these masks, so no mask is sent. Every piece is bound to (attempt, cell, chunk) through the
 labels that its seed is derived with, and is used once.
+
+*Chunk inputs.* A party's inputs to a chunk of edges or of noise.
+
+*Committee coins.* Noise inside MPC: a committee flips coins that nobody knows, neither its members
+nor the dealer.
+
+    coin = [û ⊕ r < c]
+
+û = Σ of every member's random bits and masks, public to the committee; r = Σ of the masks.
+
+û ⊕ r is uniform to the dealer, who knows r and not û. It is uniform to any members but all of them,
+who know û and not r. So it is uniform as long as one member draws honestly and the dealer colludes
+with no member. The dealer must also deal as it should: with rows of zeros no coin falls, and nobody
+notices. `transfers/coins_from_transfers.py` needs no dealer. The threshold c is public. r is dealt
+as one-hot rows of its pieces, shared among the members, so shares of [piece < piece of c] and
+[piece = piece of c] are sums of rows at public places. Pieces are combined FAN at a time as in
+`plan_items.py`. The weighted sum of the coins stays shared: the noise is added to the
+study's sum as it is, and nobody ever sees it.
+
+Rounds, all coins at once: û; the pieces' bits; two of combining. Time and messages depend on the
+number of coins only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from math import comb
 
 import numpy as np
 
 from umpc.crypto.prg import Stream, derive_each
-from umpc.crypto.ring import packed_size
-from umpc.errors import EncodingError
+from umpc.crypto.ring import Ring, packed_size
+from umpc.errors import EncodingError, LocalProtocolError
 from umpc.mpc.arrays import BitArray, RingArray, WordArray
 from umpc.mpc.chunks import ChunkPlan
 from umpc.mpc.masked.dcf import LEAF_BYTES, ComparisonKeys, Rows, levels, row_type, row_words
-from umpc.mpc.masked.edge_layout import Buffer, EdgeLayout, modulus
+from umpc.mpc.masked.edge_layout import Buffer, EdgeLayout, PlaceValues, modulus
 from umpc.mpc.masked.plan import Plan
-
-LITTLE = 1 << 10
-"""Bytes of a stream that are copied sooner than an array for them is made."""
+from umpc.mpc.masked.plan_items import (
+    CoinBit,
+    CoinPlace,
+    Linear,
+    LookupTable,
+    PlanBuilder,
+    SharedPolynomial,
+    Term,
+    combine,
+)
+from umpc.ustat.clear import Columns
+from umpc.ustat.polynomial import constant
 
 
 @dataclass(frozen=True)
@@ -48,18 +81,17 @@ class Shares:
         return "Shares(<redacted>)"
 
     @classmethod
-    def expand(cls, plan: Plan, seed: bytes, count: int) -> Shares:
-        """The shares of a party other than the last, from its chunk seed."""
-        return cls.expand_all(plan, [seed], EdgeLayout([count]))
-
-    @classmethod
     def expand_all(cls, plan: Plan, seeds: Sequence[bytes], layout: EdgeLayout) -> Shares:
         """The shares of several chunks, each from its own seed."""
+        # spec/masked_dealing.py, `expand`: shares of all parties but the last
         rows = len(plan.elements)
+        # uniform ring elements: additive shares of products of masks
         streams = _streams(seeds, "elements", rows * plan.ring.bits, layout)
         elements = layout.join(streams, rows, plan.ring.dtype)
+        # uniform rows: XOR shares of the one-hot rows
         (of_tables,) = _streams(seeds, "tables", _table_bits(plan), layout)
         tables = _Reader(layout.apart(of_tables, _table_bits(plan)), layout)
+        # uniform bits: XOR shares of conjunctions of masks
         bits = _expanded_bits(plan, seeds, layout)
         return cls(elements, _read_tables(plan, tables, layout), bits)
 
@@ -68,6 +100,7 @@ class Shares:
 
         The rows of bits follow each other without padding.
         """
+        # spec/masked_dealing.py, `write_tables`, after the elements
         arrays = (self.elements, *self.tables)
         return [*(layout.cut(array) for array in arrays), layout.cut_packed([*self.bits])]
 
@@ -75,6 +108,7 @@ class Shares:
     def read(cls, plan: Plan, reader: _Reader, layout: EdgeLayout) -> Shares:
         """The inverse of encode_all, of as many bytes as are due. Raises: EncodingError."""
         rows = len(plan.elements)
+        # spec/masked_dealing.py, `read`
         elements = layout.join(reader.next(rows * plan.ring.bytes), rows, plan.ring.dtype)
         tables = _read_tables(plan, reader, layout)
         bits = layout.join_packed(reader.rest(), len(plan.bit_elements))
@@ -125,25 +159,25 @@ class SeededPart:
         return "SeededPart(<redacted>)"
 
     @classmethod
-    def expand(cls, plan: Plan, seed: bytes, party: int, count: int) -> SeededPart:
-        """The part of one party in a chunk of `count` edges."""
-        return cls.expand_all(plan, [seed], party, EdgeLayout([count]))
-
-    @classmethod
     def expand_all(
         cls, plan: Plan, seeds: Sequence[bytes], party: int, layout: EdgeLayout
     ) -> SeededPart:
         """The part of one party in several chunks, each from its own seed."""
+        # spec/masked_dealing.py, `expand`: one stream for each purpose
         gates = plan.holds_keys(party)
         layers = range(len(plan.layers))
         bits = opened_bits(plan, party)
         places = [place for layer in layers for place in plan.opened_places(layer, party)]
+        # Boyle et al. 2021, Gen<: s_b^(0) of each key
         roots = _streams(seeds, "roots", 128 * len(gates), layout)
+        # this party's part of σ, for each bit that it opens
         sigma = _streams(seeds, "sigma", len(bits), layout)
+        # this party's part of the mask of each opened number
         words = _streams(seeds, "places", 64 * len(places), layout)
         root_rows = layout.join(roots, len(gates), "u8", (2,))
         bit_rows = layout.join_packed(sigma, len(bits), padded=False)
         place_rows = layout.join(words, len(places), "u8")
+        # the dealer corrects the last party's shares, so it has no seed for them
         is_last = party == plan.parties - 1
         return cls(
             roots=dict(zip(gates, root_rows, strict=True)),
@@ -172,11 +206,9 @@ def _streams(seeds: Sequence[bytes], purpose: str, each: int, layout: EdgeLayout
 
 def _first_bytes(seeds: Sequence[bytes], purpose: str, sizes: Sequence[int]) -> Buffer:
     """The first bytes of every chunk's stream for a purpose, one chunk behind the other."""
+    # a purpose of its own keeps streams independent (spec/prg.py, `derive`)
     keys = derive_each(seeds, purpose)
-    parts: list[Buffer] = []
-    for key, size in zip(keys, sizes, strict=True):
-        stream = Stream(key)
-        parts.append(stream.bytes(size) if size <= LITTLE else stream.octets(size).data)
+    parts = [Stream(key).octets(size).data for key, size in zip(keys, sizes, strict=True)]
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
@@ -190,14 +222,10 @@ class DealtPart:
     def __repr__(self) -> str:
         return "DealtPart(<redacted>)"
 
-    def encode(self) -> bytes:
-        """The bytes on the wire: keys in order, then the shares."""
-        (data,) = self.encode_all(EdgeLayout([self._count]))
-        return data
-
     def encode_all(self, layout: EdgeLayout) -> list[bytes]:
         """The bytes on the wire of each of several chunks."""
         parts: list[Sequence[Buffer]] = []
+        # CW^(1) … CW^(n), then CW^(n+1), of each key
         for keys in self.keys.values():
             parts.append(layout.cut(keys.corrections))
             parts.append(layout.cut(keys.leaves[None]))
@@ -207,18 +235,6 @@ class DealtPart:
             return [b""] * len(layout.counts)
         return [b"".join(pieces) for pieces in zip(*parts, strict=True)]
 
-    @property
-    def _count(self) -> int:
-        """The number of edges."""
-        if self.shares is not None:
-            return int(self.shares.elements.shape[1])
-        return max((len(keys.leaves) for keys in self.keys.values()), default=0)
-
-    @classmethod
-    def decode(cls, plan: Plan, data: bytes, party: int, count: int) -> DealtPart:
-        """The inverse of encode. Raises: EncodingError on a wrong length."""
-        return cls.decode_all(plan, [data], party, EdgeLayout([count]))
-
     @classmethod
     def decode_all(
         cls, plan: Plan, data: Sequence[bytes], party: int, layout: EdgeLayout
@@ -226,6 +242,7 @@ class DealtPart:
         """The inverse of encode_all. Raises: EncodingError on a wrong length of any chunk."""
         for count, chunk in zip(layout.counts, data, strict=True):
             expected = dealt_bytes(plan, party, count)
+            # the length is public; another one is refused before it is read
             if len(chunk) != expected:
                 raise EncodingError(
                     f"material of {count} edges takes {expected} bytes, and {len(chunk)} came"
@@ -241,6 +258,7 @@ class DealtPart:
                 layout.join(corrections, levels(width), "u8", (2,)),
                 layout.join(leaves, 1, "u4", (3,))[0],
             )
+        # all but the last have keys only
         if party < plan.parties - 1:
             return cls(keys, None)
         return cls(keys, Shares.read(plan, reader, layout))
@@ -272,3 +290,138 @@ class _Reader:
 def dealt_bytes(plan: ChunkPlan, party: int, count: int) -> int:
     """Bytes that the dealer sends to a party for a chunk of `count` edges."""
     return packed_size(plan.dealt_bits(party) * count, 1)
+
+
+# --- chunk inputs ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Coins:
+    """A party's inputs to a chunk of noise, (count,) uint64 each.
+
+    contributions: this party's random numbers. thresholds: of the coins. weights: the units that
+    each coin counts for in the sum.
+    """
+
+    contributions: WordArray
+    thresholds: WordArray
+    weights: WordArray
+
+    def __repr__(self) -> str:
+        return "Coins(<redacted>)"
+
+
+@dataclass(frozen=True)
+class ChunkInputs:
+    """Everything that a party knows about a chunk, or several, before their first round.
+
+    places: the masked values of each place of a record, (count,) uint64.
+    masks: the masks of each place of its own records, (count,) uint64; none unless the plan
+        `reads_masks`.
+    records: the columns of its own records, for each record of the edge that it reads in the clear.
+    names: the owners' names, in party order; none where several chunks are computed together.
+    coins: only for noise, where an "edge" is a coin.
+    """
+
+    places: PlaceValues
+    masks: PlaceValues
+    records: Mapping[int, Columns]
+    count: int
+    names: Sequence[str]
+    coins: Coins | None = None
+
+    def coins_of_noise(self) -> Coins:
+        """The inputs of a chunk of noise. Raises: LocalProtocolError for a chunk of edges."""
+        if self.coins is None:
+            raise LocalProtocolError("a plan for noise needs coins, and this chunk has edges")
+        return self.coins
+
+    def __repr__(self) -> str:
+        return f"ChunkInputs({self.count} edges, <redacted>)"
+
+
+# --- committee coins ------------------------------------------------------------------------------
+
+WIDTH = 64
+"""Bits of a coin's random number."""
+PIECE = 4
+"""Bits of the number in one table."""
+ALL_MEMBERS = 16
+"""Up to this number of nodes, all nodes are in the committee."""
+FAILURE_BITS = 40
+"""A smaller committee has no honest member with probability 2^-FAILURE_BITS at most.
+
+This probability counts as δ."""
+
+
+def noise_plan(members: int, ring: Ring) -> Plan:
+    """The plan of a committee; its "edges" are coins."""
+    builder = PlanBuilder()
+    # Layer 1 opens û.
+    # û = Σ of the members' words and masks
+    number = Linear(((builder.add_place(CoinPlace(WIDTH), 1), 1),))
+    pieces = [LookupTable(number, WIDTH, low, PIECE) for low in range(0, WIDTH, PIECE)][::-1]
+    tables = [builder.add_table(piece) for piece in pieces]
+    # Layer 2 opens the pieces' bits; the lowest piece's equality decides nothing.
+    less = [builder.add_bit(CoinBit(table, "less"), 2) for table in tables]
+    equal = [builder.add_bit(CoinBit(table, "equal"), 2) for table in tables[:-1]]
+    # coin = borrow of û ⊕ r − c, from the pieces' bits
+    coin = builder.add_logic(combine(builder, less, equal))
+    # no member knows a summand in the clear
+    nothing = tuple(constant(0) for _ in range(members))
+    return Plan(
+        pattern=tuple(range(members)),
+        ring=ring,
+        places=tuple(builder.places),
+        comparisons=(),
+        tables=tuple(builder.tables),
+        bits=tuple(builder.bits),
+        layers=builder.layers(),
+        outputs=(SharedPolynomial((Term(1, (coin,)),), nothing, 0),),
+    )
+
+
+@dataclass(frozen=True)
+class CoinToss:
+    """The coins of one sum's noise.
+
+    Coin j is 1 with probability thresholds[j] / 2^WIDTH, and counts for weights[j] units. offset is
+    subtracted from the sum of all coins.
+    """
+
+    thresholds: tuple[int, ...]
+    weights: tuple[int, ...]
+    offset: int = 0
+
+    @property
+    def count(self) -> int:
+        """The number of coins."""
+        return len(self.thresholds)
+
+    def coins(self, contributions: WordArray, start: int, stop: int) -> Coins:
+        """A range of the coins, with a member's contributions (stop − start,) uint64."""
+        # Dwork et al. 2006, section 4: coin j falls with odds c_j / 2^64
+        thresholds = np.array(self.thresholds[start:stop], dtype=np.uint64)
+        # negative weights wrap around mod 2^64
+        weights = [weight & (2**64 - 1) for weight in self.weights[start:stop]]
+        return Coins(contributions, thresholds, np.array(weights, dtype=np.uint64))
+
+
+@lru_cache(maxsize=16)
+def committee_size(nodes: int, colluding: int) -> int:
+    """The size of the smallest committee with an honest member, except with 2^-FAILURE_BITS.
+
+    Paper: Sinh & Ramon 2025, M_HF. Members are drawn from the joint seed, whichever nodes collude:
+    all z members collude with probability C(colluding, z) / C(nodes, z). Up to ALL_MEMBERS nodes,
+    all nodes are members, and nothing can fail.
+    """
+    # all nodes: some member is honest for certain
+    if nodes <= ALL_MEMBERS:
+        return nodes
+
+    # Sinh & Ramon 2025, M_HF: C(t, z)/C(N, z) ≤ 2^-40
+    def fits(size: int) -> bool:
+        return comb(colluding, size) << FAILURE_BITS <= comb(nodes, size)
+
+    # The probability only falls with z: its factors (colluding - i) / (nodes - i) are below 1.
+    return 1 + bisect_left(range(1, nodes), True, key=fits)

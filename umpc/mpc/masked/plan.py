@@ -18,6 +18,7 @@ from umpc.crypto.ring import Ring, packed_size
 from umpc.crypto.rounds import Message
 from umpc.errors import LocalProtocolError
 from umpc.mpc.arrays import IndexArray
+from umpc.mpc.chunks import ChunkPlan
 from umpc.mpc.chunks import Pattern as Pattern  # other folders import it from here
 from umpc.mpc.masked.dcf import key_bytes
 from umpc.mpc.masked.plan_items import (
@@ -53,7 +54,7 @@ SMALL_CELL = 512
 
 
 @dataclass(frozen=True)
-class Plan:
+class Plan(ChunkPlan):
     """The computation of the owners of a cell of one pattern, for each of its edges."""
 
     pattern: Pattern
@@ -64,23 +65,19 @@ class Plan:
     bits: tuple[Bit, ...]
     layers: tuple[Layer, ...]
     outputs: tuple[SharedPolynomial, ...]
-    addressed = False
 
     @property
     def parties(self) -> int:
         """The number of parties."""
         return max(self.pattern) + 1
 
-    @cached_property
-    def everybody(self) -> tuple[int, ...]:
-        """All parties, in order."""
-        return tuple(range(self.parties))
-
     def contributors(self, bit: int) -> tuple[int, ...]:
         """The parties whose shares make a bit."""
         match self.bits[bit]:
+            # one owner's bit: it alone opens it
             case Local(party):
                 return (party,)
+            # keys have two holders
             case Compared(number):
                 return self.comparisons[number].holders
             case _:
@@ -88,6 +85,7 @@ class Plan:
 
     def opened_bits(self, layer: int, party: int) -> tuple[int, ...]:
         """The bits of a layer of which a party sends a share."""
+        # public: who sends what in which round
         bits = self.layers[layer].bits
         return tuple(bit for bit in bits if party in self.contributors(bit))
 
@@ -129,6 +127,7 @@ class Plan:
             for term in polynomial.terms
             for element in expansions(term)
         }
+        # canonical order: dealer and owners must agree
         return tuple(sorted((bits, forms) for bits, forms in found if bits or len(forms) > 1))
 
     @cached_property
@@ -199,10 +198,12 @@ class Plan:
     @cached_property
     def _dealt_bits(self) -> tuple[int, ...]:
         """`dealt_bits` of each party. Every chunk of a study asks for it: N nodes have N² cells."""
+        # keys of a comparison, the same bytes for both holders
         keys = [
             sum(8 * key_bytes(self.comparisons[number].width) for number in self.holds_keys(party))
             for party in self.everybody
         ]
+        # only the last party's shares are sent
         keys[-1] += 8 * self.ring.bytes * len(self.elements) + self.shared_bits
         return tuple(keys)
 
@@ -216,6 +217,7 @@ class Plan:
         """Edges of a chunk: as many as fit a frame, a multiple of 8 so that bits fill bytes."""
         most_dealt = max(self.dealt_bits(party) for party in self.everybody)
         most = max(most_dealt, self.open_bits)
+        # neither material nor opening may exceed a frame
         fitting = 8 * MATERIAL_BYTES // most if most else MAX_CHUNK
         return max(8, min(fitting, MAX_CHUNK) // 8 * 8)
 
@@ -239,16 +241,13 @@ class Plan:
     def shape(self, round: int, party: int, count: int) -> Message:
         """A party's message of a round, from 1, with zero bytes in place of its content."""
         layer = round - 1
+        # predicted bytes: tests hold them equal to the traffic
         bits = packed_size(len(self.opened_bits(layer, party)) * count, 1)
         words = sum(
             packed_size(count, self.place_width(number))
             for number in self.opened_places(layer, party)
         )
         return Message("open", bytes(bits + words), count, self.open_width(layer, party), round)
-
-    def shape_to(self, round: int, sender: int, receiver: int, count: int) -> Message:
-        """The sender's message of a round, the same to every receiver."""
-        return self.shape(round, sender, count)
 
     @property
     def needs_dealer(self) -> bool:
@@ -278,6 +277,7 @@ class Program:
     @property
     def rounds(self) -> int:
         """The rounds before the reveal: masked fields, and the layers of the deepest plan."""
+        # a round for each layer; round 1 for the records
         deepest = max((len(plan.layers) for plan in self.plans.values()), default=0)
         return deepest + (1 if self.plans and self.wires else 0)
 
@@ -308,6 +308,7 @@ def expanded(
     """
     words = (place.polynomial for place in places if isinstance(place, WordPlace))
     ring = sum(
+        # each factor doubles the products of masks
         1 << len(term.bits) + len(term.factors)
         for polynomial in (*outputs, *words)
         for term in polynomial.terms
@@ -338,6 +339,7 @@ def subset_rows(
 
 
 def _rows_of_subsets(conjunction: Conjunction, rows: Mapping[BitElement, int]) -> IndexArray:
+    # doubling: subset s + 2^i adds literal i
     parts: list[BitElement] = [()]
     for literal in conjunction:
         parts += [(*part, literal.bits) for part in parts]

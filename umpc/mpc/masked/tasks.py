@@ -27,7 +27,6 @@ from umpc.crypto.ring import packed_size
 from umpc.crypto.rounds import Finished, Message, Protocol, resume
 from umpc.errors import LocalProtocolError
 from umpc.mpc.arrays import BitArray, PieceArray, RingArray, WordArray
-from umpc.mpc.masked.chunk_inputs import ChunkInputs
 from umpc.mpc.masked.dcf import ComparisonKeys, Rows, generate, one_hot
 from umpc.mpc.masked.edge_layout import (
     EdgeLayout,
@@ -41,10 +40,10 @@ from umpc.mpc.masked.evaluation import (
     Names,
     PartyChunk,
     Together,
-    evaluate_chunk,
     evaluate_together,
+    only,
 )
-from umpc.mpc.masked.material import DealtPart, SeededPart, Shares
+from umpc.mpc.masked.material import ChunkInputs, DealtPart, SeededPart, Shares
 from umpc.mpc.masked.plan import Plan
 from umpc.mpc.masked.plan_items import Linear
 
@@ -77,18 +76,18 @@ class OwnerBatch:
 
     def protocol(self, tree_hash: FixedKeyHash) -> Together[list[list[int]]]:
         """The rounds of all chunks. Raises: EncodingError on malformed material."""
+        # all chunks as one array; seeds and bytes stay apart
         layout = EdgeLayout(self.counts)
+        # what the dealer sent for these chunks
         dealt = DealtPart.decode_all(self.plan, self.materials, self.party, layout)
+        # what this owner expands alone, from its chunk seeds
         seeded = SeededPart.expand_all(self.plan, self.seeds, self.party, layout)
         chunk = PartyChunk(self.party, self.plan, self.inputs, dealt, seeded, tree_hash)
         return evaluate_together(chunk, self.names, layout)
 
     def alone(self, tree_hash: FixedKeyHash) -> Protocol[list[int]]:
-        """The rounds of the only chunk. Raises: EncodingError on malformed material."""
-        (count,), (material,), (seed,) = self.counts, self.materials, self.seeds
-        dealt = DealtPart.decode(self.plan, material, self.party, count)
-        seeded = SeededPart.expand(self.plan, seed, self.party, count)
-        return evaluate_chunk(self.party, self.plan, self.inputs, dealt, seeded, tree_hash)
+        """`protocol` of the only chunk, with one message a round."""
+        return only(self.protocol(tree_hash))
 
     @property
     def edge_count(self) -> int:
@@ -138,11 +137,13 @@ class TaskRounds:
         Raises: LocalProtocolError where a round has other messages than before;
             RemoteProtocolError naming the sender of a malformed message.
         """
+        # masks serve one set of messages: another one would open differences
         if any(one != other for one, other in zip(self._heard, heard, strict=False)):
             raise LocalProtocolError(
                 "a round of a chunk came with other messages than before; its masks serve once"
             )
         for messages in heard[len(self._heard) :]:
+            # one round further, once
             self._said.append(resume(self._protocol, list(messages)))
             self._heard = (*self._heard, messages)
         return self._said[len(heard)]
@@ -179,6 +180,7 @@ class DealTask:
         """For each chunk the material of each owner, in party order."""
         layout = EdgeLayout(self.counts)
         tree_hash = FixedKeyHash(self.tree_key)
+        # spec/masked_dealing.py, `deal`
         parts = deal_chunks(self.plan, self.record_masks, self.seeds, layout, tree_hash)
         by_party = [part.encode_all(layout) for part in parts]
         return [list(payloads) for payloads in zip(*by_party, strict=True)]
@@ -205,17 +207,23 @@ def deal_chunks(
 
     Reveals: the dealer learns masks only; it sees nothing that is computed from data.
     """
+    # Sinh & Ramon 2025, A.3: offline phase, before any data
     count = layout.total
     parts = [
         SeededPart.expand_all(plan, of_party, party, layout) for party, of_party in enumerate(seeds)
     ]
+    # r of every number, of which no owner knows all parts
     masks = _all_masks(plan, record_masks, parts)
+    # Gen< for each two-owner comparison
     keys = _keys(plan, masks, parts, tree_hash)
     differences = _difference_masks(plan, masks)
+    # σ of every opened bit
     bit_masks = _bit_masks(plan, parts, differences, count)
+    # correct the last party's shares to the true products
     shares = _last_shares(plan, bit_masks, differences, masks, parts, count)
     return [
         DealtPart(
+            # both holders get the same key; their roots differ
             {number: keys[number] for number in plan.holds_keys(party)},
             shares if party == plan.parties - 1 else None,
         )
@@ -231,6 +239,7 @@ def _all_masks(
     for part in parts:
         for place, mask in part.place_masks.items():
             if place in masks:
+                # Σ of all contributors' masks
                 mask = (masks[place] + mask) & modulus(plan.place_width(place))
             masks[place] = mask
     return masks
@@ -242,8 +251,10 @@ def _keys(
     """The keys of every comparison."""
     keys: list[ComparisonKeys] = []
     for number, gate in enumerate(plan.comparisons):
+        # r mod 2^w of the difference d
         mask = linear_value(gate.difference.mask, masks) & modulus(gate.width)
         roots = np.stack([parts[holder].roots[number] for holder in gate.holders])
+        # spec/dcf.py, `generate`
         keys.append(generate(gate.width, mask, roots, tree_hash))
     return keys
 
@@ -257,21 +268,27 @@ def _last_shares(
     count: int,
 ) -> Shares:
     """The last party's shares: the products of masks less all that the others expand."""
+    # Beaver 1991, for any number of factors: Π of masks
     elements = _products(plan, bit_masks, masks, count)
+    # Rathee et al. 2021: rows of the masks' pieces
     tables = one_hot_rows(plan, differences, count)
+    # Beaver 1991 over GF(2): ∧ of masks
     bits = _bit_products(plan, bit_masks)
     for part in parts[:-1]:
         if part.shares is None:
             raise LocalProtocolError("every party but the last expands its shares from its seed")
+        # last share = product − Σ of the others' shares
         elements -= part.shares.elements
         bits ^= part.shares.bits
         for rows, known in zip(tables, part.shares.tables, strict=True):
+            # by XOR for rows of tables
             rows ^= known
     return Shares(elements, tuple(tables), bits)
 
 
 def _difference_masks(plan: Plan, masks: PlaceValues) -> DifferenceMasks:
     """The masks of all differences of which tables or top bits are dealt."""
+    # differences whose msb(r) goes into σ
     tops = (plan.top_bit(number) for number in range(len(plan.bits)))
     read = {(top.difference, top.width) for top in tops if top is not None}
     read |= {(table.difference, table.width) for table in plan.tables}
@@ -290,9 +307,11 @@ def _bit_masks(
     """
     found = np.empty((len(plan.bits), packed_size(count, 1)), dtype=np.uint8)
     for number, mask in enumerate(found):
+        # σ = XOR of the contributors' parts
         known = [part.bit_masks[number] for part in parts if number in part.bit_masks]
         top = plan.top_bit(number)
         if top is not None:
+            # msb(r), folded into σ so that it costs no message
             bit = bit_of(differences[top.difference, top.width], top.width - 1)
             bit = np.broadcast_to(bit, (count,))
             known.append(np.packbits(bit, bitorder="little"))
@@ -305,6 +324,7 @@ def _products(plan: Plan, bit_masks: BitArray, masks: PlaceValues, count: int) -
     kind = plan.ring.dtype
     if not plan.elements:
         return np.empty((0, count), dtype=kind)
+    # begin with 1, and AND the masks of the bits
     packed = np.full((len(plan.elements), packed_size(count, 1)), 255, dtype=np.uint8)
     for row, (bits, _) in zip(packed, plan.elements, strict=True):
         if bits:
@@ -312,6 +332,7 @@ def _products(plan: Plan, bit_masks: BitArray, masks: PlaceValues, count: int) -
     products = np.unpackbits(packed, axis=1, count=count, bitorder="little").astype(kind)
     for row, (_, factors) in zip(products, plan.elements, strict=True):
         for form in factors:
+            # times R of each linear factor, in the ring
             row *= linear_value(form, masks).astype(kind)
     return products
 
@@ -327,6 +348,7 @@ def _bit_products(plan: Plan, bit_masks: BitArray) -> BitArray:
         *_, last = element
         if last not in masks:
             masks[last] = reduce(np.bitwise_xor, [bit_masks[bit] for bit in last])
+        # one AND extends the element that lacks the last literal
         shorter = plan.bit_element_rows.get(element[:-1])
         products[row] = masks[last] if shorter is None else products[shorter] & masks[last]
     return products

@@ -5,10 +5,9 @@
 | `message_shapes.py` | names, numbers and bytes of all messages, and nothing of their content |
 | `channel_set_up.py` | the set-up of a channel of correlated transfers from 128 base transfers |
 | `correlated_ot.py` | the two ends of a channel of correlated transfers by the million |
-| `chained_set_up.py` | the set-up of a channel from another one, without base transfers |
 | `batch_columns.py` | the columns of a batch of transfers, and blocks from them |
 | `ot_products.py` | chosen transfers, products, triples and conversions |
 | `ot_inner_products.py` | inner products of private vectors, several with one vector |
 | `coins_from_transfers.py` | a committee's coins: one member's part |
-| `committee_links.py` | a member's channels to all others, for coins alone |
+| `committee_links.py` | a member's channels to all others; a channel from a former one |
 """

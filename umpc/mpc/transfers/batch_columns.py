@@ -60,11 +60,14 @@ class Columns:
     def of(cls, streams: LeafStreams, fold: int, width: int) -> Columns:
         """The next bytes of the streams, combined."""
         if compiled.CHOSEN is not None:
+            # compiled: streams and combination in one pass
             return cls(*streams.combined(width))
         digits = BLOCK_BITS // fold
+        # spec/transfers.py, `columns`
         rows = np.empty((digits, fold, width), dtype=np.uint8)
         u = np.empty((digits, width), dtype=np.uint8)
         for some, leaves in _stretch(streams, width):
+            # Roy 2022, 3.1: u = ⊕ L_x and v_i = ⊕ x_i·L_x
             u[some] = _combine(leaves, rows[some])
         return cls(rows, u)
 
@@ -98,6 +101,7 @@ def add_masked(rows: BitArray, sent: BitArray, masks: BitArray) -> None:
     step = max(1, AT_ONCE // max(1, rows[0].size))
     for first in range(0, len(rows), step):
         some = slice(first, first + step)
+        # q_i = v_i ⊕ Δ_i·d, without a branch on Δ
         rows[some] ^= sent[some] & masks[some]
 
 
@@ -112,6 +116,7 @@ def transpose(rows: BitArray) -> WordArray:
         pairs = words.reshape(2, 32 // step, 2, step, -1)
         upper = pairs[:, :, 0]
         lower = pairs[:, :, 1]
+        # Eklundh 1972: swap the off-diagonal blocks of this size
         moved = upper >> shift
         moved ^= lower
         moved &= low
@@ -145,7 +150,9 @@ def _combine(leaves: BitArray, columns: BitArray) -> BitArray:
     """
     for bit in reversed(range(columns.shape[1])):
         half = 1 << bit
+        # leaves whose number has this bit
         np.bitwise_xor.reduce(leaves[:, half:], axis=1, out=columns[:, bit])
+        # fold: the lower bits of x remain
         leaves = leaves[:, :half] ^ leaves[:, half:]
     u: BitArray = leaves[:, 0]
     return u
@@ -191,12 +198,15 @@ class LeafStreams:
         step = max(1, BLOCKS_AT_ONCE // max(1, leaves * blocks))
         for first in range(0, digits, step):
             start = self._start[first : first + step]
+            # Guo et al. 2020, TMMO: y = π(s) ⊕ tag ⊕ j
             y = np.empty((len(start), leaves, blocks, 2), dtype=np.uint64)
             np.bitwise_xor(start[:, :, None, 0], numbers, out=y[..., 0])
             y[..., 1] = start[:, :, None, 1]
+            # π(y) ⊕ y (spec/transfers.py, `leaf_stream`)
             octets = self._hash(y.reshape(-1, 2)).view(np.uint8)
             octets = octets.reshape(len(start), leaves, -1)[:, :, :width]
             if self.lacks_first:
+                # leaf 0 is the missing one: it counts as zeros
                 octets[:, 0] = 0
             yield slice(first, first + len(start)), octets
 
@@ -233,11 +243,13 @@ class ChannelLeaves:
 
         digits: for each digit the leaf seeds that are here, all the same number of them.
         """
+        # π's key is public, and one for each session
         public = derive(bytes(2 * BLOCK_BYTES), "ot leaves", session)
         tree_hash = FixedKeyHash(public)
         missing = [bytes(BLOCK_BYTES)] if lacks_first else []
         joined = b"".join(leaf[:BLOCK_BYTES] for leaves in digits for leaf in [*missing, *leaves])
         leaves = np.frombuffer(joined, dtype="<u8").astype(np.uint64).reshape(-1, 2)
+        # π(s) = hash(s) ⊕ s, once for all batches
         permuted = (tree_hash(leaves) ^ leaves).reshape(len(digits), -1, 2)
         return cls(permuted, derive(public, "ot batches"), tree_hash, lacks_first)
 
@@ -250,6 +262,7 @@ class ChannelLeaves:
 
     def fork(self, labels: Sequence[str | int]) -> ChannelLeaves:
         """The leaves of another channel of the same seeds. No two channels have one tag."""
+        # another tag: streams that share no input of π
         root = derive(self.root, "ot fork", *labels)
         return ChannelLeaves(self._permuted, root, self._hash, self._lacks_first)
 

@@ -10,7 +10,7 @@ section 5.
 
 Each base transfer gives the receiver of the channel two seeds and its sender one of them. A tree of
 `fold` levels has 2^fold leaves, of which the sender lacks the one numbered by a
-digit of Δ. `correlated_ot.py` says what each party sees. `chained_set_up.py` makes a channel from
+digit of Δ. `correlated_ot.py` says what each party sees. `committee_links.py` makes a channel from
 another one, with the same trees.
 
 *Seed trees.* The trees of seeds of a channel's digits, and the proof that a digit's tree is one
@@ -114,13 +114,16 @@ def open_sender(
 
     Raises: RemoteProtocolError, EncodingError.
     """
+    # Ishai et al. 2003; Roy 2022: set-up from base transfers
     _check_fold(fold)
     if delta.shape != (2,) or delta.dtype != np.uint64 or not int(delta[0]) & 1:
         raise LocalProtocolError("the offset is two 64-bit words, the lowest bit 1")
     # IKNP, step 1: base transfers, in which the sender chooses by s = Δ, here by its complement
     choices = [1 - bit for bit in bits_of(delta).tolist()]
+    # roles are exchanged: the sender of the extension chooses here
     keys = yield from receive_seeds(seed, choices, session, peer)
     (reply,) = yield silence(TREES)
+    # Roy 2022: the receiver's trees, from which one leaf stays unknown
     size = trees_bytes(fold)
     check_reply(reply, trees_message(bytes(size), fold), peer)
     if any(reply.payload[size:]):
@@ -135,6 +138,7 @@ def open_receiver(
 ) -> Protocol[CorrelatedReceiver]:
     """The receiver's side of the set-up; arguments and failures are those of open_sender."""
     _check_fold(fold)
+    # spec/base_transfers.py, `base_transfers`
     pairs = yield from send_seeds(seed, BLOCK_BITS, session, peer)
     channel, trees = receiver_channel(pairs, session, derive(seed, "channel check"), fold)
     (reply,) = yield trees_message(trees, fold)
@@ -162,6 +166,7 @@ def sender_channel(
 
     Raises: RemoteProtocolError where the trees do not fit together.
     """
+    # spec/transfers.py, `set_up`
     bits = bits_of(delta)
     # SoftSpoken, section 5: the receiver's sums puncture the trees at Δ's digits
     size = sums_bytes(fold)
@@ -173,6 +178,7 @@ def sender_channel(
     if fold > 1:
         places = np.packbits(bits.reshape(-1, fold), axis=1, bitorder="little")[:, 0]
         proof = trees[number * size + size :]
+        # Boyle et al. 2019: one tree for every Δ, or the receiver is named
         if not trees_hold(digits, places.tolist(), proof):
             raise RemoteProtocolError(
                 f"{peer} sent trees of seeds that do not fit together ({TREES}); such a message "
@@ -191,10 +197,12 @@ def receiver_channel(
 
     check_seed: as of CorrelatedReceiver.
     """
+    # one tree for each digit of Δ
     trees = [tree(pairs[place : place + fold]) for place in range(0, BLOCK_BITS, fold)]
     digits = [leaves for leaves, _ in trees]
     message = b"".join(sums for _, sums in trees)
     if fold > 1:
+        # Boyle et al. 2019: proof that a tree of seeds is one tree
         message += proof_of_trees(digits)
     leaves = ChannelLeaves.of(digits, session, lacks_first=False)
     return CorrelatedReceiver(leaves, session, check_seed), message
@@ -210,10 +218,12 @@ def _check_fold(fold: int) -> None:
 
 def tree(pairs: Sequence[tuple[bytes, bytes]]) -> tuple[list[bytes], bytes]:
     """All leaves of one digit, lowest bit first, and each lower level's two masked sums."""
+    # spec/transfers.py, `tree`: both base seeds are the top level
     nodes = list(pairs[0])
     sums = b""
     for pair in pairs[1:]:
         children = _children(nodes)
+        # Σ of all left and of all right children, each under one base seed
         sums += b"".join(_xor(key, *side) for key, side in zip(pair, children, strict=True))
         nodes = children[0] + children[1]
     return nodes, sums
@@ -224,10 +234,13 @@ def punctured(keys: Sequence[bytes], bits: Sequence[int], sums: bytes) -> list[b
 
     keys: at each level that of the bit that Δ does not have.
     """
+    # spec/transfers.py, `punctured`
     nodes = [keys[0]]  # those after the missing one
     for level, (key, bit) in enumerate(zip(keys[1:], bits[1:], strict=True)):
+        # children of all nodes but the missing one
         known = _children(nodes)
         start = 2 * SEED_BYTES * level + SEED_BYTES * (1 - bit)
+        # the masked sum gives the missing node's sibling
         sibling = _xor(key, sums[start : start + SEED_BYTES], *known[1 - bit])
         nodes = [*known[bit], sibling, *known[1 - bit]]
     return nodes
@@ -235,6 +248,7 @@ def punctured(keys: Sequence[bytes], bits: Sequence[int], sums: bytes) -> list[b
 
 def proof_of_trees(digits: Sequence[Sequence[bytes]]) -> bytes:
     """T of each digit, and H. digits: for each digit all its leaves."""
+    # spec/transfers.py, `proof_of`: s_x of every leaf
     known = [[_of_leaf(leaf) for leaf in leaves] for leaves in digits]
     return b"".join(_xor(*each, size=PROOF_OF_LEAF) for each in known) + _joint(known)
 
@@ -243,10 +257,12 @@ def trees_hold(digits: Sequence[Sequence[bytes]], places: Sequence[int], proof: 
     """Whether the proof fits. digits: leaves as `punctured` has them. places: Δ's digits."""
     known = []
     for number, (leaves, place) in enumerate(zip(digits, places, strict=True)):
+        # T = ⊕ s_x, so the missing leaf's s_x follows
         told = proof[number * PROOF_OF_LEAF : (number + 1) * PROOF_OF_LEAF]
         others = [_of_leaf(leaf) for leaf in leaves]
         missing = _xor(told, *others, size=PROOF_OF_LEAF)
         renumbered = [missing, *others]
+        # back to the receiver's numbers: y ⊕ Δ
         known.append([renumbered[x ^ place] for x in range(len(renumbered))])
     return proof[len(digits) * PROOF_OF_LEAF :] == _joint(known)
 
@@ -261,6 +277,7 @@ def _of_leaf(leaf: bytes) -> bytes:
 
 def _children(nodes: Sequence[bytes]) -> list[list[bytes]]:
     """The lower children of all nodes, and then the upper ones (GGM 1986)."""
+    # GGM 1986: length-doubling generator
     both = [expanded(node, "ot tree", 2 * SEED_BYTES) for node in nodes]
     return [[pair[:SEED_BYTES] for pair in both], [pair[SEED_BYTES:] for pair in both]]
 
@@ -299,20 +316,24 @@ def send_seeds(
     stream = Stream(derive(seed, "base ot", "sender"))
     r = _scalar(stream)
     # Naor & Pinkas, initialization: C and A = r·G
+    # the receiver must not know log C, so the sender draws it
     c_point = base_multiple(_scalar(stream))
     offer = c_point + base_multiple(r)
     (reply,) = yield Message(OFFER, offer, 2, 8 * POINT_BYTES)
     check_reply(reply, silence(OFFER), peer)
+    # r·C once, for all transfers
     r_c = multiple(r, c_point, peer, CHOICE)
     # Naor & Pinkas, transfer: the keys P_i come from the receiver
     (reply,) = yield silence(CHOICE)
     check_reply(reply, key_message(CHOICE, count), peer)
     pairs = []
     for number, public in enumerate(_split(reply.payload)):
+        # then C − P_i is zero, and one seed is known to all
         if public == c_point:
             raise _not_a_key("the offered point itself", peer, CHOICE)
         # The two seeds are H(r·P_i) and H(r·C − r·P_i).
         shared = multiple(r, public, peer, CHOICE)
+        # r·(C − P_i) = r·C − r·P_i
         other = sodium.crypto_core_ed25519_sub(r_c, shared)
         transcript = session, number, offer, public
         pairs.append((_hash(*transcript, 0, shared), _hash(*transcript, 1, other)))
@@ -330,6 +351,7 @@ def receive_seeds(
         raise LocalProtocolError("a choice in an oblivious transfer is 0 or 1")
     # The multiples k_i·G need no offer, so they are made before it comes.
     stream = Stream(derive(seed, "base ot", "receiver"))
+    # spec/base_transfers.py, `scalars`
     scalars = [_scalar(stream) for _ in choices]
     multiples = [base_multiple(k) for k in scalars]
     (reply,) = yield silence(OFFER)
@@ -337,6 +359,7 @@ def receive_seeds(
     offer = reply.payload
     c_point, a_point = _split(offer)
     for point in (c_point, a_point):
+        # C outside the group would show the choice
         if not is_point(point):
             raise _not_a_key("other bytes", peer, OFFER)
     publics: list[bytes] = []
@@ -352,6 +375,7 @@ def receive_seeds(
     seeds = []
     for number, (choice, k, public) in enumerate(zip(choices, scalars, publics, strict=True)):
         shared = multiple(k, a_point, peer, OFFER)
+        # spec/base_transfers.py, `_seed`
         seeds.append(_hash(session, number, offer, public, choice, shared))
     return seeds
 
@@ -400,11 +424,13 @@ def _split(payload: bytes) -> list[bytes]:
 
 def _scalar(stream: Stream) -> bytes:
     """A number below the group's order, uniform up to 2^−256, as 32 bytes."""
+    # 512 bits mod the order: bias below 2^-256
     return sodium.crypto_core_ed25519_scalar_reduce(stream.bytes(64))
 
 
 def _hash(
     session: bytes, number: int, offer: bytes, public: bytes, bit: int, shared: bytes
 ) -> bytes:
+    # each transfer and bit hashes apart
     place = number.to_bytes(4, "little") + bytes([bit])
     return digest(b"umpc base ot", session, place, offer, public, shared)

@@ -3,7 +3,7 @@
     coin = [u < c]       u = ⊕ of all members' random numbers, c public
 
 u is uniform to all members but one together, as long as that one draws its number uniformly. The
-law, its thresholds, weights and δ are those of dealt coins (`committee_coins.py`,
+law, its thresholds, weights and δ are those of dealt coins (`masked/material.py`,
 `umpc/dp/committee.py`). Nothing here depends on a dealer, also where the study has one. All coins
 of all sums go in one row. Two protocols run in the same rounds, and then one round joins them:
 
@@ -124,7 +124,7 @@ from umpc.crypto.prg import SEED_BYTES, Stream, derive, digest
 from umpc.crypto.rounds import Mesh, Message, Protocol, beside, check_reply, side_by_side, to_all
 from umpc.errors import FailedCheck, RemoteProtocolError
 from umpc.mpc.arrays import BitArray, IndexArray, WordArray
-from umpc.mpc.masked.committee_coins import WIDTH
+from umpc.mpc.masked.material import WIDTH
 from umpc.mpc.transfers.committee_links import CommitteeMember
 from umpc.mpc.transfers.message_shapes import FACTOR, TOSS, TossPlan, check_message
 from umpc.mpc.transfers.ot_products import (
@@ -156,19 +156,25 @@ def toss(plan: TossPlan, seat: CommitteeMember, seed: bytes) -> Mesh[list[int]]:
     Args: seed: 32 uniform bytes of this member's own, for this call alone.
     Raises: RemoteProtocolError on a message of another shape.
     """
+    # GMW 1987: own share of every u, uniform
     numbers = drawn_numbers(seed, len(plan.thresholds))
     parts = [np.empty(0, dtype=np.uint64)]
     for number, part in enumerate(plan.ranges):
+        # what must come, by the public plan
         due = {peer: plan.together(number, peer, seat.number) for peer in seat.peers}
+        # shares of [u < c]
         comparing = _coins(plan, seat, part, numbers[part], seed)
+        # Rotaru & Wood 2019: bits shared as bits and as numbers
         checking = checked_bits(plan, number, seat, part_seed(seed, number))
         coins, bits = yield from beside(TOSS, [comparing, checking], due, seat.names)
+        # from XOR shares to shares mod 2^w
         parts.append((yield from _as_numbers(seat, coins, bits)))
     shares = np.concatenate(parts)
     sums = []
     start = 0
     for each in plan.tosses:
         weights = np.array([weight & (2**64 - 1) for weight in each.weights], dtype=np.uint64)
+        # weighted sum of shares: linear, so no message
         total = (weights * shares[start : start + each.count]).sum(dtype=np.uint64)
         sums.append(plan.ring.encode(int(total)))
         start += each.count
@@ -182,6 +188,7 @@ def _as_numbers(seat: CommitteeMember, coins: BitArray, bits: WordArray) -> Mesh
     """
     lowest = (bits & np.uint64(1)).astype(np.uint8)
     names = [seat.names[peer] for peer in seat.peers]
+    # open coin ⊕ bit: uniform, as the bit is
     d = yield from to_all(open_bits(coins ^ lowest, *names), seat.peers)
     # coin = d ⊕ bit = d + (1 − 2·d)·bit, and d is public
     flipped = d.astype(np.uint64)
@@ -193,13 +200,17 @@ def _coins(
     plan: TossPlan, seat: CommitteeMember, part: slice, numbers: WordArray, seed: bytes
 ) -> Mesh[BitArray]:
     """XOR shares of [u < c]: (n,) uint8."""
+    # spec/coins.py, `column`
     u = _rows(numbers, plan.width)
     c = _rows(plan.thresholds[part], plan.width)
     if not plan.ands:
+        # one deciding bit: [u < c] is linear in u
         below: BitArray = c[0] & (u[0] ^ seat.leads)
         return below
     count = plan.ands * len(numbers)
+    # spec/coins.py, `triples`
     triples = yield from _triples(seat, count, derive(seed, "toss", "triples", part.start))
+    # spec/coins.py, `compare`
     first, *levels = plan.levels
     own = _taken(triples, 0, first * len(numbers))
     # The leaves: u'·u'' of every pair of neighbours gives both [<] and [=].
@@ -225,6 +236,7 @@ def _taken(triples: BitTriples, start: int, count: int) -> BitTriples:
 def _ands(seat: CommitteeMember, x: BitArray, y: BitArray, triples: BitTriples) -> Mesh[BitArray]:
     """XOR shares of x ∧ y, among all members, in the shape of x."""
     names = [seat.names[peer] for peer in seat.peers]
+    # Beaver 1991, among all members
     opening = and_bits(bool(seat.leads), x.ravel(), y.ravel(), triples, *names)
     return (yield from to_all(opening, seat.peers)).reshape(x.shape)
 
@@ -250,6 +262,7 @@ def _leaves(
     rest = product ^ n_high & low
     less = c_high & (high ^ one) ^ c_low & (rest ^ high ^ n_high & one)
     same = rest ^ n_low & high ^ n_high & n_low & one
+    # an odd lowest bit stands alone
     odd = c[pairs:] & (u[pairs:] ^ one)
     return np.concatenate([less, odd]), same[: len(less) + len(odd) - 1]
 
@@ -265,6 +278,7 @@ def _factors(less: BitArray, same: BitArray) -> tuple[BitArray, BitArray]:
 def _combined(less: BitArray, product: BitArray) -> tuple[BitArray, BitArray]:
     """[<] and [=] of a level, from those below and from the products of its factors."""
     pairs = len(less) // 2
+    # [<] = [<]' ⊕ [=]'·[<]''
     combined = less[: 2 * pairs : 2] ^ product[:pairs]
     return np.concatenate([combined, less[2 * pairs :]]), product[pairs:]
 
@@ -274,8 +288,10 @@ def _triples(seat: CommitteeMember, count: int, seed: bytes) -> Mesh[BitTriples]
     a, b = (Stream(derive(seed, name)).bits(count) for name in "ab")
     # GMW: a·b is the sum of all a_i·b_i, and of a_i·b_j + a_j·b_i of each pair.
     c = a & b
+    # cross terms with each other member, in the same rounds
     halves = yield from side_by_side({peer: _crossed(seat, peer, a, b) for peer in seat.peers})
     for half in halves.values():
+        # XOR of both cross terms' shares
         c ^= (half[:count] ^ half[count:]).astype(np.uint8)
     return BitTriples(a, b, c)
 
@@ -283,6 +299,7 @@ def _triples(seat: CommitteeMember, count: int, seed: bytes) -> Mesh[BitTriples]
 def _crossed(seat: CommitteeMember, peer: int, a: BitArray, b: BitArray) -> Protocol[WordArray]:
     """Shares of a_i·b_j, then of b_i·a_j, for i before j."""
     if seat.number < peer:
+        # Gilboa 1999, width 1: a_i·b_j and b_i·a_j
         numbers = np.concatenate([a, b]).astype(np.uint64)
         return send_multiples(seat.senders[peer], numbers, 1)
     choices = np.concatenate([b, a])
@@ -311,23 +328,30 @@ def checked_bits(
     """
     part = plan.ranges[number]
     count = part.stop - part.start
+    # FACTOR for each coin, of which one survives
     bits = drawn_bits(seed, FACTOR * count)
     own = derive(seed, "challenge")
     due = {peer: plan.converted(number, peer, seat.number) for peer in seat.peers}
+    # commit before any number is fixed
     sealed = _tell(seat, 1, _commitment(seat.number, own))
     converting = as_numbers(seat, bits, plan.ring.bits)
+    # GMW 1987: shares of bits become numbers
     shares, commitments = yield from beside(TOSS, [converting, sealed], due, seat.names)
     # All numbers are fixed now. All members together choose which are opened.
     told = yield from _tell(seat, 2, own)
+    # nobody chose its bytes by the others'
     _check_commitments(seat, commitments, told, 2)
+    # cut and choose (spec/checked_bits.py, `chosen`)
     used, opened = chosen(joint_challenge(_in_order(seat, told, own)), count)
     # Every member says its shares before it sees another one's.
     kind = plan.ring.dtype.newbyteorder("<")
+    # a nonce, for the shares' few bits could be guessed
     own = derive(seed, "nonce") + shares[opened].astype(kind).tobytes()
     commitments = yield from _tell(seat, 3, _commitment(seat.number, own))
     told = yield from _tell(seat, 4, own)
     _check_commitments(seat, commitments, told, 4)
     rows = [np.frombuffer(each[SEED_BYTES:], kind) for each in _in_order(seat, told, own)]
+    # Σ of all shares is 0 or 1, or somebody lied
     check_opened(np.sum(rows, axis=0, dtype=kind))
     unopened: WordArray = shares[used]
     return unopened
@@ -340,6 +364,7 @@ def joint_challenge(seeds: Sequence[bytes]) -> bytes:
 
 def chosen(challenge: bytes, count: int) -> tuple[IndexArray, IndexArray]:
     """The places of FACTOR·count bits that are used, in the order of the coins, and all others."""
+    # random order by sorting uniform words
     words = Stream(derive(challenge, "coin check")).words(FACTOR * count)
     order = np.argsort(words, kind="stable")
     return order[:count], order[count:]
@@ -397,10 +422,12 @@ def _told(mine: Message, names: list[str]) -> Protocol[list[bytes]]:
 
 def as_numbers(seat: CommitteeMember, bits: BitArray, width: int) -> Mesh[WordArray]:
     """Additive shares mod 2^width of bits of which all members have XOR shares: (n,) uint64."""
+    # round 1: extensions between every two members
     pads = yield from side_by_side(
         {peer: _pads(seat, peer, bits, width - 1) for peer in seat.peers}
     )
     mine = bits.astype(np.uint64)
+    # member 0 begins with its bit as a number
     shares = mine if seat.number == 0 else np.zeros_like(mine)
     for member in range(1, len(seat.names)):
         # s ⊕ b = s + b − 2·s·b, for the bit b of this member
@@ -411,6 +438,7 @@ def as_numbers(seat: CommitteeMember, bits: BitArray, width: int) -> Mesh[WordAr
         if seat.number == member:
             shares = mine
         for product in (yield from side_by_side(ends)).values():
+            # − 2·s·b, of which each has a share
             shares = shares - (product << np.uint64(1))
     return shares & np.uint64((1 << width) - 1)
 
@@ -425,7 +453,9 @@ def _corrections(
 ) -> dict[int, Protocol[WordArray]]:
     """The products by one member's bits: every member before it sends to it."""
     if seat.number < member:
+        # before the member: send own share of s
         return {member: correct(pads[member], shares, width, seat.names[member])}
+    # the member: choose by its bit, towards all before it
     senders = range(member if seat.number == member else 0)
     return {peer: receive_corrected(pads[peer], bits, width, seat.names[peer]) for peer in senders}
 

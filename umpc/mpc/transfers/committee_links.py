@@ -13,6 +13,38 @@ and it sends nothing that the coins depend on. So the coins have their law whate
 Reveals: the set-up's points and sums, which are made before any data (`correlated_ot.py`).
 
 Cost: for each pair of members three rounds, and the bytes of `set_up_shapes`.
+
+*Chained set up.* The set-up of a channel of correlated transfers from another one, which two
+parties already have.
+
+It is the set-up of `channel_set_up.py` without curve points. The parties keep their roles: the
+*sender* has Δ, the *receiver* chooses.
+
+    receiver → sender   128 choices in the last channel: base transfers, with the roles exchanged
+    sender → receiver   an extension of these by its new Δ
+    receiver → sender   the new channel's trees
+
+**From channel to channel.** The receiver extends a fork of the last channel by 128 uniform choices,
+and both hash (`ot_products.hash_blocks`): the sender has 128 pairs of keys, the receiver one key of
+each. That is the set-up of correlated transfers of fold 1 in which both change places, with the
+receiver's choices as an offset Δ' of its own. The sender extends it once, choosing by the
+complement of its new Δ. It gets t_j, the receiver q_j and q_j ⊕ Δ'. Hashed, these are the 128 base
+transfers of the new channel: each has one of two uniform keys of the receiver (Beaver 1996; Ishai
+et al. 2003).
+
+Reveals, and gains of a party that lies:
+
+- The sender sees the first message, pseudorandom whatever the choices are, and the trees.
+- The receiver sees rows of the extension, pseudorandom to it whatever Δ is: of each pair of keys it
+  lacks one.
+- Δ, the choices and all keys are fresh for each channel, and a hash stands between two channels. So
+  no former channel follows from a later one. A later one follows from a former one only with the
+  messages, and with secrets of both.
+- Both extensions are proved, as all are (`correlated_ot.py`). A sender could else test bits of
+  Δ', and with Δ' it would have both keys of all base transfers, so the receiver's choices in the
+  new channel. A receiver that knew the last Δ would know Δ of all channels that follow.
+
+Cost: the bytes of a set-up by points, three rounds, and no curve point.
 """
 
 from __future__ import annotations
@@ -22,11 +54,35 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from umpc.crypto.prg import derive, digest
-from umpc.crypto.rounds import Protocol
+from umpc.crypto.prg import BLOCK_BYTES, SEED_BYTES, Stream, derive, digest
+from umpc.crypto.rounds import Message, Protocol, check_reply, silence
 from umpc.errors import EncodingError, LocalProtocolError, RemoteProtocolError
-from umpc.mpc.transfers.channel_set_up import open_receiver, open_sender
-from umpc.mpc.transfers.correlated_ot import CorrelatedReceiver, CorrelatedSender, fresh_delta
+from umpc.mpc.arrays import WordArray
+from umpc.mpc.transfers.channel_set_up import (
+    bits_of,
+    expanded,
+    open_receiver,
+    open_sender,
+    receiver_channel,
+    sender_channel,
+)
+from umpc.mpc.transfers.correlated_ot import (
+    Blocks,
+    CorrelatedReceiver,
+    CorrelatedSender,
+    fresh_delta,
+)
+from umpc.mpc.transfers.message_shapes import (
+    BLOCK_BITS,
+    CHOICE,
+    FOLD,
+    OFFER,
+    TREES,
+    extend_message,
+    extension_bytes,
+    trees_bytes,
+)
+from umpc.mpc.transfers.ot_products import hash_blocks
 
 
 @dataclass(frozen=True)
@@ -93,7 +149,9 @@ class CommitteeLinks:
         session = self._session(peer)
         try:
             if self._number < peer:
+                # Δ of this channel alone
                 delta = fresh_delta(derive(seed, "delta"))
+                # the earlier member has Δ, as garblers do
                 opening = open_sender(derive(seed, "set-up"), delta, session, name)
                 self._senders[peer] = yield from opening
             else:
@@ -110,10 +168,12 @@ class CommitteeLinks:
         name = self._names[peer]
         if peer in self._senders or peer in self._receivers:
             raise LocalProtocolError(f"the channel to {name} was set up before")
+        # roles are fixed by the order of members
         if isinstance(channel, CorrelatedSender) != (self._number < peer):
             raise LocalProtocolError(f"the channel to {name} has its ends the other way round")
         session = self._session(peer)
         if isinstance(channel, CorrelatedSender):
+            # one Δ, other streams, another hash key
             self._senders[peer] = channel.fork("attempt", session.hex(), session=session)
         else:
             self._receivers[peer] = channel.fork("attempt", session.hex(), session=session)
@@ -125,6 +185,7 @@ class CommitteeLinks:
     def seat(self) -> CommitteeMember:
         """This member's place at the toss. Raises: LocalProtocolError before all set-ups."""
         ready = self._senders.keys() | self._receivers.keys()
+        # every pair needs a channel before the toss
         for number, name in enumerate(self._names):
             if number != self._number and number not in ready:
                 raise LocalProtocolError(f"nothing is set up with {name}")
@@ -143,6 +204,7 @@ class CommitteeLinks:
         for number, place in enumerate(places):
             if place in self._senders:
                 sender = self._senders[place]
+                # a session of its own: no hash is asked for twice
                 session = _forked_session(sender.session, labels)
                 senders[number] = sender.fork(*labels, session=session)
             elif place in self._receivers:
@@ -154,6 +216,7 @@ class CommitteeLinks:
 
     def _session(self, peer: int) -> bytes:
         """The name of a channel, the same at both ends."""
+        # one name, whoever computes it
         ends = sorted((self._number, peer))
         names = (self._names[end].encode() for end in ends)
         return digest(b"umpc committee link 1", self._attempt, *names)
@@ -162,3 +225,104 @@ class CommitteeLinks:
 def _forked_session(session: bytes, labels: Sequence[str | int]) -> bytes:
     """The name of a fork, the same at both ends."""
     return digest(b"umpc forked channel 1", session, *(str(label).encode() for label in labels))
+
+
+# --- chained set up -------------------------------------------------------------------------------
+
+BASE_FOLD = 1
+"""Fold of the extension in which both change places: it needs no trees, so no check of them."""
+EXCHANGED, BASE = b"umpc exchanged transfers 1", b"umpc base transfers 1"
+"""Under which both hash the transfers of the last channel, and then the base transfers."""
+MOST_PEERS = 7
+"""Channels of a study, up to which a node makes others: those of many nodes may never be used."""
+
+
+def chained_shapes() -> list[tuple[bool, Message]]:
+    """The set-up, round by round: whether the sender speaks, and its message without content."""
+    return [
+        (False, _message(OFFER, bytes(extension_bytes(BLOCK_BITS)))),
+        (True, _message(CHOICE, bytes(extension_bytes(BLOCK_BITS, BASE_FOLD)))),
+        (False, _message(TREES, bytes(trees_bytes(FOLD)))),
+    ]
+
+
+def chain_sender(
+    last: CorrelatedSender, seed: bytes, delta: WordArray, session: bytes
+) -> Protocol[CorrelatedSender]:
+    """The sender's side of the set-up, three rounds.
+
+    Args:
+        last: its end of the channel that is there. Only one channel is made from it.
+        seed, delta, session: as in `channel_set_up.open_sender`.
+
+    Raises: RemoteProtocolError.
+    """
+    offer, choice, due = (shape for _, shape in chained_shapes())
+    (reply,) = yield silence(OFFER)
+    check_reply(reply, offer, last.peer)
+    # Beaver 1996: 128 transfers of the last channel are new base transfers
+    made = last.fork("next").extend(extend_message(reply.payload, 1), BLOCK_BITS)
+    name = digest(EXCHANGED, session)
+    # H(q) and H(q ⊕ Δ): both keys of each transfer
+    pairs = list(zip(*_both_keys(made, last.delta, name), strict=True))
+    # fold 1: here the sender has all keys
+    base, _ = receiver_channel(pairs, name, derive(seed, "base check"), BASE_FOLD)
+    # choose by the complement of the new Δ
+    blocks, extension = base.extend(1 - bits_of(delta))
+    (reply,) = yield _message(CHOICE, extension.payload)
+    check_reply(reply, silence(choice.step), last.peer)
+    # one of two keys for each bit of Δ
+    keys = _keys(hash_blocks(blocks, digest(BASE, session)))
+    (reply,) = yield silence(TREES)
+    check_reply(reply, due, last.peer)
+    # from here on as after base transfers by points
+    return sender_channel(delta, keys, reply.payload, session, last.peer)
+
+
+def chain_receiver(
+    last: CorrelatedReceiver, seed: bytes, session: bytes, peer: str
+) -> Protocol[CorrelatedReceiver]:
+    """The receiver's side of the set-up; arguments and failures are those of the sender's."""
+    _, choice, _ = (shape for _, shape in chained_shapes())
+    # the offset of the exchanged extension, drawn anew
+    choices = Stream(derive(seed, "choices")).bits(BLOCK_BITS)
+    made, extension = last.fork("next").extend(choices)
+    (reply,) = yield _message(OFFER, extension.payload)
+    check_reply(reply, silence(OFFER), peer)
+    (reply,) = yield silence(CHOICE)
+    check_reply(reply, choice, peer)
+    name = digest(EXCHANGED, session)
+    keys = _keys(hash_blocks(made, name))
+    # Its choices are the complement of the offset, as in every set-up.
+    offset = ~np.packbits(choices, bitorder="little").view("<u8").astype(np.uint64)
+    # fold 1 has no trees to check
+    base = sender_channel(offset, keys, b"", name, peer, BASE_FOLD)
+    # q of the exchanged roles; q ⊕ Δ' is the other key
+    received = base.extend(extend_message(reply.payload, 1), BLOCK_BITS)
+    pairs = list(zip(*_both_keys(received, offset, digest(BASE, session)), strict=True))
+    # new trees from both keys of each base transfer
+    channel, trees = receiver_channel(pairs, session, derive(seed, "channel check"))
+    (reply,) = yield _message(TREES, trees)
+    check_reply(reply, silence(TREES), peer)
+    return channel
+
+
+def _both_keys(blocks: Blocks, offset: WordArray, session: bytes) -> list[list[bytes]]:
+    """Both keys of each transfer, for the party that knows the offset."""
+    # blocks of the other choice
+    turned = Blocks(blocks.start, blocks.blocks ^ offset)
+    return [_keys(hash_blocks(each, session)) for each in (blocks, turned)]
+
+
+def _keys(blocks: WordArray) -> list[bytes]:
+    """Blocks as seeds of 16 bytes, spread to the size of a seed."""
+    octets = blocks.astype("<u8").tobytes()
+    starts = range(0, len(octets), BLOCK_BYTES)
+    return [
+        expanded(octets[start : start + BLOCK_BYTES], "ot base seed", SEED_BYTES)
+        for start in starts
+    ]
+
+
+def _message(step: str, payload: bytes) -> Message:
+    return Message(step, payload, len(payload), 8)

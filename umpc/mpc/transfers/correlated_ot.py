@@ -121,12 +121,50 @@ class Blocks:
 
 def fresh_delta(seed: bytes) -> WordArray:
     """Δ: (2,) uint64, uniform but for the lowest bit, which is 1."""
+    # spec/transfers.py, `fresh_delta`
     words: WordArray = Stream(derive(seed, "ot delta")).words(2)
+    # Zahur, Rosulek & Evans 2015: lsb 1, so that colors differ
     lowest: WordArray = np.array([1, 0], dtype=np.uint64)
     return words | lowest
 
 
-class CorrelatedReceiver:
+class ChannelEnd:
+    """An end of a channel: its leaves, and how many batches and transfers are done.
+
+    leaves: for each digit of Δ. session: names the channel.
+    """
+
+    def __init__(self, leaves: ChannelLeaves, session: bytes):
+        self.session = session
+        self.fold = BLOCK_BITS // len(leaves)
+        self._leaves = leaves
+        self._ahead: Columns | None = None
+        self._batch = 0
+        self._done = 0
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._done} transfers, <redacted>)"
+
+    @cached_property
+    def _streams(self) -> LeafStreams:
+        """The leaves' streams. A channel that is only forked needs none."""
+        return self._leaves.streams()
+
+    def _columns(self, width: int) -> Columns:
+        """The next columns of this width, those that were stretched ahead first."""
+        columns = self._ahead or Columns.of(self._streams, self.fold, width)
+        self._ahead = None
+        return columns
+
+    def _finish(self, blocks: WordArray) -> Blocks:
+        """Count a batch, whose blocks are these."""
+        batch = Blocks(self._done, blocks)
+        self._batch += 1
+        self._done += len(blocks)
+        return batch
+
+
+class CorrelatedReceiver(ChannelEnd):
     """The receiver's end of a channel: it chooses r_j and gets t_j.
 
     leaves: for each digit of Δ all its leaves. session: names the channel.
@@ -134,27 +172,15 @@ class CorrelatedReceiver:
     """
 
     def __init__(self, leaves: ChannelLeaves, session: bytes, check_seed: bytes):
-        self.session = session
-        self.fold = BLOCK_BITS // len(leaves)
-        self._leaves = leaves
+        super().__init__(leaves, session)
         self._check_seed = check_seed
-        self._ahead: Columns | None = None
-        self._batch = 0
-        self._done = 0
-
-    def __repr__(self) -> str:
-        return f"CorrelatedReceiver({self._done} transfers, <redacted>)"
-
-    @cached_property
-    def _streams(self) -> LeafStreams:
-        """The leaves' streams. A channel that is only forked needs none."""
-        return self._leaves.streams()
 
     def fork(self, *labels: str | int, session: bytes = b"") -> CorrelatedReceiver:
         """Another channel of the same Δ, by labels that both parties know and use once.
 
         session: names it, so that it hashes apart from others; empty for this channel's name.
         """
+        # proofs of a fork have masks of their own
         seed = derive(self._check_seed, "fork", *labels)
         return CorrelatedReceiver(self._leaves.fork(labels), session or self.session, seed)
 
@@ -162,26 +188,27 @@ class CorrelatedReceiver:
         """The next batch: t, and the message to the sender. choices: (n,) uint8 of 0 and 1."""
         if choices.ndim != 1 or choices.dtype != np.uint8 or (choices > 1).any():
             raise LocalProtocolError("choices are a row of bytes, 0 or 1")
+        # spec/transfers.py, `extend`, receiver
         blocks = np.empty((len(choices), 2), dtype=np.uint64)
         payload = np.empty(extension_bytes(len(choices), self.fold), dtype=np.uint8)
         place = 0
         for start in range(0, len(choices), PART):
+            # Roy 2022: r, and 128 additional choices that hide h(r)
             packed = packed_row(choices[start : start + PART], self._mask(start))
-            columns = self._ahead or Columns.of(self._streams, self.fold, len(packed))
-            self._ahead = None
+            columns = self._columns(len(packed))
             rows, u = columns.of_width(len(packed))
             sent = payload[place : place + u.size]
             place += len(sent)
             # Column i of t is v_i; the message is d = u ⊕ r (IKNP: the rows t^i and r ⊕ t^i).
             np.bitwise_xor(u, packed, out=sent.reshape(u.shape))
+            # Fiat & Shamir: the key follows from d, which is fixed now
             row_hash = RowHash.after(self._leaves.root, self._batch + 1, start, sent.tobytes())
             proof = prove(row_hash, packed, rows.reshape(BLOCK_BITS, -1))
             payload[place : place + CHECK_BYTES] = np.frombuffer(proof, dtype=np.uint8)
             place += CHECK_BYTES
+            # t_j: row j of the columns t_i = v_i
             columns.blocks_into(blocks[start : start + PART])
-        batch = Blocks(self._done, blocks)
-        self._batch += 1
-        self._done += len(choices)
+        batch = self._finish(blocks)
         return batch, extend_message(payload.tobytes(), self._batch)
 
     def stretch_ahead(self, count: int) -> None:
@@ -198,7 +225,7 @@ class CorrelatedReceiver:
         return derive(self._check_seed, "mask", self._batch + 1, start)[:BLOCK_BYTES]
 
 
-class CorrelatedSender:
+class CorrelatedSender(ChannelEnd):
     """The sender's end of a channel: it holds Δ and gets q_j.
 
     bits: (128,) uint8 of Δ. leaves: for each digit of Δ its leaves, renumbered so that the missing
@@ -213,24 +240,11 @@ class CorrelatedSender:
         session: bytes,
         peer: str,
     ):
+        super().__init__(leaves, session)
         self.delta = delta
-        self.session = session
         self.peer = peer
-        self.fold = BLOCK_BITS // len(leaves)
         self._bits = bits
-        self._leaves = leaves
         self._masks = (np.uint8(0) - bits).reshape(-1, self.fold, 1)  # Δ_i as bytes 0 or 255
-        self._ahead: Columns | None = None
-        self._batch = 0
-        self._done = 0
-
-    def __repr__(self) -> str:
-        return f"CorrelatedSender({self._done} transfers, <redacted>)"
-
-    @cached_property
-    def _streams(self) -> LeafStreams:
-        """The leaves' streams. A channel that is only forked needs none."""
-        return self._leaves.streams()
 
     def fork(self, *labels: str | int, session: bytes = b"") -> CorrelatedSender:
         """Another channel of the same Δ; arguments are those of the receiver's fork."""
@@ -247,30 +261,29 @@ class CorrelatedSender:
         Raises: RemoteProtocolError on a message of another batch or shape; the batch then stays
             due. Also where the proof does not hold; the channel is then of no more use.
         """
+        # a message of another batch is refused before it is used
         check_reply(message, extend_shape(count, self._batch + 1, self.fold), self.peer)
         own = np.zeros(count, dtype=np.uint8) if turned is None else turned
         received = np.frombuffer(message.payload, dtype=np.uint8)
         blocks = np.empty((count, 2), dtype=np.uint64)
         place = 0
         for start in range(0, count, PART):
+            # bits of its own: one more row under Δ_i
             added = packed_row(own[start : start + PART], bytes(BLOCK_BYTES))
             width = len(added)
             sent = received[place : place + len(self._masks) * width]
             place += len(sent)
             proof = message.payload[place : place + CHECK_BYTES]
             place += CHECK_BYTES
-            columns = self._ahead or Columns.of(self._streams, self.fold, width)
-            self._ahead = None
-            rows, _ = columns.of_width(width)
+            rows, _ = self._columns(width).of_width(width)
             # Column i of q is v_i ⊕ Δ_i·u ⊕ Δ_i·d (IKNP: q^i = s_i·r ⊕ t^i).
             add_masked(rows, sent.reshape(-1, 1, width) ^ added, self._masks)
             row_hash = RowHash.after(self._leaves.root, self._batch + 1, start, sent.tobytes())
+            # before any block leaves: a wrong d tests bits of Δ
             self._check(row_hash, rows.reshape(BLOCK_BITS, -1), proof, added)
+            # q_j = t_j ⊕ r_j·Δ
             transpose_into(rows, blocks[start : start + PART])
-        batch = Blocks(self._done, blocks)
-        self._batch += 1
-        self._done += count
-        return batch
+        return self._finish(blocks)
 
     def stretch_ahead(self, count: int) -> None:
         """Do the part of the next batch, of so many transfers, that its message does not change."""
@@ -305,14 +318,17 @@ class RowHash:
     @classmethod
     def after(cls, channel: bytes, batch: int, part: int, sent: bytes) -> RowHash:
         """The hash of a part of a batch. sent: d, which the receiver can no longer change."""
+        # one key a part: rows and key are never chosen together
         place = batch.to_bytes(8, "little") + part.to_bytes(8, "little")
         return cls(digest(b"umpc correlation check 1", channel, place, sent))
 
     def __call__(self, rows: BitArray) -> BitArray:
         """(n, 16) uint8 of contiguous rows (n, width) uint8."""
+        # GHASH of each row, under a fixed pad
         tags = b"".join(self._gcm.encrypt(_NONCE, b"", row.data) for row in rows)
         of_zeros = self._gcm.encrypt(_NONCE, b"", bytes(rows.shape[1]))
         found = np.frombuffer(tags, dtype=np.uint8).reshape(-1, BLOCK_BYTES)
+        # less the value of zeros: linear over GF(2)
         linear: BitArray = found ^ np.frombuffer(of_zeros, dtype=np.uint8)
         return linear
 
@@ -325,6 +341,7 @@ def packed_row(bits: BitArray, mask: bytes) -> BitArray:
     row = np.zeros(row_bytes(len(bits)), dtype=np.uint8)
     packed = np.packbits(bits, bitorder="little")
     row[: len(packed)] = packed
+    # the last block alone carries the mask
     row[-BLOCK_BYTES:] = np.frombuffer(mask, dtype=np.uint8)
     return row
 
@@ -334,6 +351,7 @@ def prove(row_hash: RowHash, choices: BitArray, columns: BitArray) -> bytes:
 
     choices: a packed row (width,) uint8. columns: (128, width) uint8.
     """
+    # Roy 2022 sends all h(t_i); their hash says as much
     return row_hash(choices[None]).tobytes() + _joint(row_hash(columns))
 
 
@@ -345,6 +363,7 @@ def holds(
     bits: (128,) uint8, of Δ. turned: a packed row (width,) uint8, the sender's own.
     """
     of_choices = np.frombuffer(proof, dtype=np.uint8, count=BLOCK_BYTES)
+    # h(q_i) ⊕ Δ_i·h(r) = h(t_i) for honest choices
     due = row_hash(columns) ^ bits[:, None] * (of_choices ^ row_hash(turned[None]))
     return proof[BLOCK_BYTES:] == _joint(due)
 

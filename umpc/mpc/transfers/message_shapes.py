@@ -26,7 +26,7 @@ from umpc.crypto.prg import BLOCK_BYTES, SEED_BYTES
 from umpc.crypto.ring import Ring
 from umpc.crypto.rounds import Message, joined_rounds, silence
 from umpc.mpc.arrays import WordArray
-from umpc.mpc.masked.committee_coins import WIDTH, CoinToss
+from umpc.mpc.masked.material import WIDTH, CoinToss
 from umpc.study.messages import MAX_PAYLOAD
 
 OFFER, CHOICE, TREES = "ot_offer", "ot_choice", "ot_trees"
@@ -62,6 +62,7 @@ def set_up_shapes(fold: int = FOLD) -> list[tuple[bool, Message]]:
     Each message has zero bytes in place of its content.
     """
     trees = trees_message(bytes(trees_bytes(fold)), fold)
+    # Naor & Pinkas 2001: offer, choices; then the trees of Roy 2022
     messages = [
         (False, key_message(OFFER, 2)),
         (True, key_message(CHOICE, BLOCK_BITS)),
@@ -75,12 +76,14 @@ def link_shapes(sender: int, receiver: int) -> list[Message]:
 
     Args: sender, receiver: their places, in the study's order or in the committee's.
     """
+    # the earlier of two speaks as sender
     is_first = sender < receiver
     return [message for first_speaks, message in set_up_shapes() if first_speaks == is_first]
 
 
 def sums_bytes(fold: int) -> int:
     """Bytes of the masked sums of one digit."""
+    # two sums for each level but the top
     return (fold - 1) * 2 * SEED_BYTES
 
 
@@ -99,7 +102,7 @@ def trees_message(trees: bytes, fold: int) -> Message:
     """The last message of a set-up by points.
 
     It is filled up with zeros to the bytes of a set-up from a former channel
-    (`chained_set_up.py`), so that a study's bytes do not depend on which of the two it had.
+    (`committee_links.py`), so that a study's bytes do not depend on which of the two it had.
     """
     if fold == 1:
         return silence(TREES)
@@ -119,6 +122,7 @@ def row_bytes(count: int) -> int:
 def extension_bytes(count: int, fold: int = FOLD) -> int:
     """Bytes of a batch's one message, receiver to sender: for each part its rows, and a proof."""
     return sum(
+        # Roy 2022: d has a row for each digit, and the proof
         BLOCK_BITS // fold * row_bytes(min(PART, count - start)) + CHECK_BYTES
         for start in range(0, count, PART)
     )
@@ -191,6 +195,7 @@ class TossPlan:
     @cached_property
     def width(self) -> int:
         """The bits that decide: those below are 0 in every threshold."""
+        # bits below the lowest that any threshold has decide nothing
         joined = int(np.bitwise_or.reduce(self.thresholds, initial=np.uint64(0)))
         return WIDTH - (joined & -joined).bit_length() + 1 if joined else 1
 
@@ -214,6 +219,7 @@ class TossPlan:
         """The coins that are tossed at once, so that no message is too large."""
         count = len(self.thresholds)
         # a coin's bytes in the largest message: both extensions, or both corrections
+        # bytes a coin
         most = max(8 * self.ands + 4 * FACTOR, 2 * self.ands + 8 * FACTOR)
         step = (MAX_PAYLOAD - SLACK) // most
         return tuple(slice(start, min(start + step, count)) for start in range(0, count, step))
@@ -232,6 +238,7 @@ class TossPlan:
         for number, part in enumerate(self.ranges):
             count = part.stop - part.start
             shapes += joined_rounds(TOSS, *self.together(number, sender, receiver))
+            # coin ⊕ bit
             shapes.append(open_message(bytes((count + 7) // 8), count))
         return shapes
 
@@ -242,6 +249,7 @@ class TossPlan:
         batch = number * (1 + bool(self.ands)) + 1
         compared: list[Message] = []
         if self.ands:
+            # comparison: triples, then one opening a level
             compared += self._triples(sender, receiver, self.ands * count, batch)
             compared += [
                 open_message(bytes((2 * ands * count + 7) // 8), 2 * ands * count)
@@ -250,6 +258,7 @@ class TossPlan:
         checked = joined_rounds(TOSS, *self.converted(number, sender, receiver))
         opened = (FACTOR - 1) * count * self.ring.bytes
         sizes = SEED_BYTES, SEED_BYTES, SEED_BYTES + opened
+        # challenge, commitment, opened shares
         checked += [check_message(bytes(size), each) for each, size in enumerate(sizes, 2)]
         return compared, checked
 
@@ -261,6 +270,7 @@ class TossPlan:
         width = self.ring.bits - 1
         due = multiples(bytes(count * multiple_bits(width) // 8), count, width)
         corrections = [
+            # only the member whose turn it is hears corrections
             due if sender < receiver == member else silence(due.step)
             for member in range(1, self.members)
         ]

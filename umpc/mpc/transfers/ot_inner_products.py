@@ -38,8 +38,8 @@ from umpc.crypto.rounds import Message, Protocol, check_reply, silence
 from umpc.errors import LocalProtocolError
 from umpc.mpc.arrays import BitArray, WordArray
 from umpc.mpc.transfers.correlated_ot import Blocks, CorrelatedReceiver, CorrelatedSender
-from umpc.mpc.transfers.message_shapes import EXTEND, MULTIPLES, extend_shape
-from umpc.mpc.transfers.ot_products import hash_blocks
+from umpc.mpc.transfers.message_shapes import EXTEND, MULTIPLES, extend_shape, number_bytes
+from umpc.mpc.transfers.ot_products import from_bytes, hash_blocks, low, low_bytes
 
 CORRECT = 2
 """The round of corrections. The extension is that of a channel's first batch, round 1."""
@@ -63,7 +63,7 @@ def correction_shape(count: int, bits: int, width: int, sums: int) -> Message:
 
 def correction_bytes(bits: int, width: int, sums: int) -> int:
     """Bytes of corrections for one number of the chooser."""
-    return sums * sum(_bytes(width - bit) for bit in range(bits))
+    return sums * sum(number_bytes(width - bit) for bit in range(bits))
 
 
 def channel_for(channel: End, *labels: str | int) -> End:
@@ -89,7 +89,9 @@ def send_inner_products(
     count = len(vectors[0])
     _check(bits, width)
     (reply,) = yield silence(EXTEND, 1)
+    # spec/grid.py, `inner_products`
     blocks = channel.extend(reply, count * bits)
+    # pads of both choices: only the sender knows both
     other = Blocks(blocks.start, blocks.blocks ^ channel.delta)
     shares = []
     payload = []
@@ -102,6 +104,7 @@ def send_inner_products(
             payload.append(_low_bytes(chosen_0[part] - chosen_1[part] + vector, width - bit))
             share -= int(chosen_0[part].sum(dtype=np.uint64)) << bit
         shares.append(share % (1 << width))
+    # all vectors in one message
     message = _corrections(b"".join(payload), count, bits, width, len(vectors))
     (reply,) = yield message
     check_reply(reply, silence(MULTIPLES, CORRECT), channel.peer)
@@ -119,12 +122,14 @@ def receive_inner_products(
     """
     count = len(numbers)
     _check(bits, width)
+    # Gilboa 1999, 4.1: x = Σ 2^j·x_j, a transfer for each x_j
     choices = _bits_of(numbers, bits)
     blocks, message = channel.extend(choices.reshape(-1))
     (reply,) = yield message
     check_reply(reply, silence(EXTEND, 1), peer)
     (reply,) = yield silence(MULTIPLES, CORRECT)
     check_reply(reply, correction_shape(count, bits, width, sums), peer)
+    # corrections count where the bit is 1
     masks = np.uint64(0) - choices.astype(np.uint64)
     payload = reply.payload
     shares = []
@@ -132,8 +137,8 @@ def receive_inner_products(
     for _, pads in zip(range(sums), _pads(channel.session, blocks), strict=False):
         share = 0
         for bit in range(bits):
-            size = count * _bytes(width - bit)
-            correction = _from_bytes(payload[place : place + size], _bytes(width - bit))
+            size = count * number_bytes(width - bit)
+            correction = from_bytes(payload[place : place + size], width - bit)
             # the pad of the choice, and where the bit is 1 the correction
             part = pads[bit * count : (bit + 1) * count]
             share += int((part + (correction & masks[bit])).sum(dtype=np.uint64)) << bit
@@ -149,6 +154,7 @@ def _pads(session: bytes, blocks: Blocks) -> Iterator[WordArray]:
     """
     number = 0
     while True:
+        # a hash under another key for every two vectors
         hashed = hash_blocks(blocks, digest(b"umpc inner pads 1", session, _label(number)))
         for word in range(WORDS):
             yield np.ascontiguousarray(hashed[:, word])
@@ -162,6 +168,7 @@ def _corrections(payload: bytes, count: int, bits: int, width: int, sums: int) -
 
 def _bits_of(numbers: WordArray, bits: int) -> BitArray:
     """(bits, n) uint8, the lowest bit first. Raises: LocalProtocolError for a larger number."""
+    # a longer number would wrap silently
     if bits < 64 and len(numbers) and int(numbers.max()) >> bits:
         raise LocalProtocolError(f"a number of an inner product has more than {bits} bits")
     places = np.arange(bits, dtype=np.uint64)[:, None]
@@ -177,19 +184,6 @@ def _label(label: str | int) -> bytes:
     return str(label).encode()
 
 
-def _bytes(width: int) -> int:
-    """Bytes that hold `width` bits."""
-    return (width + 7) // 8
-
-
 def _low_bytes(values: WordArray, width: int) -> bytes:
     """The low `width` bits of each value, in whole bytes, little-endian."""
-    low = values & np.uint64((1 << width) - 1)
-    return low.astype("<u8").view(np.uint8).reshape(-1, 8)[:, : _bytes(width)].tobytes()
-
-
-def _from_bytes(payload: bytes, size: int) -> WordArray:
-    """Little-endian numbers of `size` bytes each: (n,) uint64."""
-    wide = np.zeros((len(payload) // size, 8), dtype=np.uint8)
-    wide[:, :size] = np.frombuffer(payload, dtype=np.uint8).reshape(-1, size)
-    return wide.view("<u8").reshape(-1).astype(np.uint64, copy=False)
+    return low_bytes(low(values, width), width)

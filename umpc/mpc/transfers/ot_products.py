@@ -92,6 +92,7 @@ def receive_multiples(
 
     choices: (n,) uint8.
     """
+    # Gilboa 1999, 4.1: choose by the bit b
     pads = yield from receiver_pads(channel, choices, width, peer)
     return (yield from receive_corrected(pads, choices, width, peer))
 
@@ -101,18 +102,22 @@ def correct(pads: WordArray, numbers: WordArray, width: int, peer: str) -> Proto
 
     pads: those of sender_pads.
     """
-    correction = _low(pads[0] - pads[1] + _row(numbers, width), width)
-    reply = yield from _say(multiples(_bytes_of(correction, width), len(numbers), width))
+    # Gilboa 1999, 4.1: p_0 − p_1 + x opens x under choice 1 only
+    correction = low(pads[0] - pads[1] + _row(numbers, width), width)
+    reply = yield from _say(multiples(low_bytes(correction, width), len(numbers), width))
     check_reply(reply, silence(MULTIPLES), peer)
-    return _low(np.uint64(0) - pads[0], width)
+    # sender's share: −p_0
+    return low(np.uint64(0) - pads[0], width)
 
 
 def receive_corrected(
     pads: WordArray, choices: BitArray, width: int, peer: str
 ) -> Protocol[WordArray]:
     """The second round of receive_multiples. pads: those of receiver_pads."""
+    # the correction counts where b = 1
     payload = yield from _hear(MULTIPLES, len(choices), multiple_bits(width), peer)
-    return _low(pads + (_numbers_of(payload, width) & _spread(choices)), width)
+    # receiver's share: p_b + b·correction = p_0 + x·b
+    return low(pads + (from_bytes(payload, width) & _spread(choices)), width)
 
 
 def and_bits(
@@ -134,6 +139,7 @@ def and_bits(
 
 def open_bits(shares: BitArray, *peers: str) -> Protocol[BitArray]:
     """The bits of which all parties have XOR shares: (n,) uint8, after one round."""
+    # one bit to all parties; XOR of all is public
     mine = open_message(np.packbits(shares, bitorder="little").tobytes(), len(shares))
     opened = shares.copy()
     replies = yield mine
@@ -149,8 +155,10 @@ def hash_blocks(blocks: Blocks, session: bytes) -> WordArray:
     hashed = np.empty_like(blocks.blocks)
     place = 0
     while place < len(hashed):
+        # i: no two transfers of a session have one number
         number = blocks.start + place
         part = slice(place, min(len(hashed), place + PART - number % PART))
+        # fresh permutation after 2^20 transfers
         key = derive(_key(session), number // KEY_BLOCKS)
         _hash_part(blocks.blocks[part], number, key, hashed[part])
         place = part.stop
@@ -161,10 +169,13 @@ def _hash_part(blocks: WordArray, number: int, key: bytes, out: WordArray) -> No
     """π(π(x) ⊕ i) ⊕ π(x) of blocks whose transfers are numbered from `number`."""
     encryptor = Cipher(algorithms.AES(key[:BLOCK_BYTES]), modes.ECB()).encryptor()
     contiguous = np.ascontiguousarray(blocks)
+    # Guo et al. 2020, 7.4: π(x)
     once = np.frombuffer(encryptor.update(contiguous.data.cast("B")), dtype=np.uint64)
     tweaked = once.reshape(-1, 2).copy()
+    # π(x) ⊕ i
     tweaked[:, 0] ^= np.arange(number, number + len(tweaked), dtype=np.uint64)
     twice = np.frombuffer(encryptor.update(tweaked.data.cast("B")), dtype=np.uint64)
+    # π(π(x) ⊕ i) ⊕ π(x)
     np.bitwise_xor(once.reshape(-1, 2), twice.reshape(-1, 2), out=out)
 
 
@@ -175,11 +186,12 @@ def _key(session: bytes) -> bytes:
 
 def pads_of(blocks: Blocks, session: bytes, width: int) -> WordArray:
     """`width` bits of every block's hash: (n,) uint64."""
-    return _low(hash_blocks(blocks, session)[:, 0], width)
+    return low(hash_blocks(blocks, session)[:, 0], width)
 
 
 def _both_pads(channel: CorrelatedSender, blocks: Blocks, width: int) -> WordArray:
     """The pads of choice 0 and of choice 1: (2, n) uint64."""
+    # t if r = 0, t ⊕ Δ if r = 1
     other = Blocks(blocks.start, blocks.blocks ^ channel.delta)
     return np.stack([pads_of(both, channel.session, width) for both in (blocks, other)])
 
@@ -187,6 +199,7 @@ def _both_pads(channel: CorrelatedSender, blocks: Blocks, width: int) -> WordArr
 def sender_pads(channel: CorrelatedSender, count: int, width: int) -> Protocol[WordArray]:
     """The pads of either choice, after one round: (2, n) uint64."""
     _check_width(width)
+    # spec/transfers.py, `pads`
     return _both_pads(channel, (yield from _extended(channel, count)), width)
 
 
@@ -219,17 +232,18 @@ def _hear(step: str, count: int, width: int, peer: str) -> Protocol[bytes]:
 
 def _spread(bits: BitArray) -> WordArray:
     """0 or 1 as 64 times that bit."""
+    # −b: all ones for 1, without a branch
     return np.uint64(0) - bits.astype(np.uint64)
 
 
-def _low(values: WordArray, width: int) -> WordArray:
+def low(values: WordArray, width: int) -> WordArray:
     """The low bits of each value."""
     return values & np.uint64((1 << width) - 1)
 
 
 def _row(values: WordArray, width: int) -> WordArray:
     _check_width(width)
-    return _low(values.astype(np.uint64, copy=False), width)
+    return low(values.astype(np.uint64, copy=False), width)
 
 
 def _check_width(width: int) -> None:
@@ -237,13 +251,13 @@ def _check_width(width: int) -> None:
         raise LocalProtocolError(f"numbers of 1 to 64 bits, not of {width}")
 
 
-def _bytes_of(values: WordArray, width: int) -> bytes:
-    """The low bytes of each value, little-endian."""
+def low_bytes(values: WordArray, width: int) -> bytes:
+    """The low `width` bits of each value below 2^width, in whole bytes, little-endian."""
     return values.astype("<u8").view(np.uint8).reshape(-1, 8)[:, : number_bytes(width)].tobytes()
 
 
-def _numbers_of(payload: bytes, width: int) -> WordArray:
-    """The inverse of _bytes_of: (n,) uint64."""
+def from_bytes(payload: bytes, width: int) -> WordArray:
+    """The inverse of low_bytes: (n,) uint64."""
     narrow = np.frombuffer(payload, dtype=np.uint8).reshape(-1, number_bytes(width))
     wide = np.zeros((len(narrow), 8), dtype=np.uint8)
     wide[:, : number_bytes(width)] = narrow

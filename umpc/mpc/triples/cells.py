@@ -63,6 +63,7 @@ from umpc.crypto.rounds import (
 from umpc.errors import EncodingError, LocalProtocolError
 from umpc.mpc.arrays import BitArray, IndexArray, WordArray
 from umpc.mpc.attempt import SharedAttempt
+from umpc.mpc.cells import Cells
 from umpc.mpc.chunks import AFTER, AHEAD, Chunk, require
 from umpc.mpc.transfers.coins_from_transfers import toss
 from umpc.mpc.transfers.committee_links import CommitteeLinks, CommitteeMember
@@ -77,41 +78,20 @@ from umpc.mpc.transfers.ot_products import (
     sender_pads,
 )
 from umpc.mpc.triples.plan import TriplesPlan, numbered
-from umpc.ustat.clear import Columns
 
 
-class TriplesCells:
-    """The `Cells` of edges that are evaluated by triples (see `backends.py`)."""
+class TriplesCells(Cells):
+    """The cells of edges that are evaluated by triples. Nothing is sent in round 1."""
 
-    def __init__(
-        self,
-        attempt: SharedAttempt,
-        node: int,
-        columns: Columns,
-        seed: bytes,
-        contributions: Mapping[Chunk, WordArray],
-        coin_seed: bytes = b"",
-    ):
-        self.attempt = attempt
-        self.node = node
-        self.columns = columns
-        self._seed = seed
-        self._coin_seed = coin_seed
-        names = [member.name for member in attempt.members]
-        self._links = CommitteeLinks(node, names, attempt.id, derive(seed, "links"))
-
-    def __repr__(self) -> str:
-        return f"TriplesCells({self.attempt.members[self.node].name}, <redacted>)"
+    def _begin(self) -> None:
+        names = [member.name for member in self.attempt.members]
+        seed = derive(self._seed, "links")
+        self._links = CommitteeLinks(self.node, names, self.attempt.id, seed)
 
     @staticmethod
     def set_up_shapes(attempt: SharedAttempt, sender: int, receiver: int) -> list[Message]:
         """The set-up of two nodes that evaluate gates or toss coins together."""
         return link_shapes(sender, receiver) if attempt.needs_transfers(sender, receiver) else []
-
-    @staticmethod
-    def field_shapes(attempt: SharedAttempt, sender: int, receiver: int) -> list[Message]:
-        """Nothing is sent in round 1."""
-        return []
 
     def set_up(self, peer: int) -> Protocol[None] | None:
         """The set-up of transfers with a peer; None where the two need none."""
@@ -122,12 +102,9 @@ class TriplesCells:
         plan = self.attempt.toss_plan
         if plan is None or not self.attempt.tosses(self.node):
             return None
+        # forks of all owners' channels for this chunk
         seat = self._links.forked(self.attempt.committee, "toss")
         return toss(plan, seat, derive(self._coin_seed, "toss"))
-
-    def fields_for(self, peer: int) -> list[Message]:
-        """Nothing is sent in round 1."""
-        return []
 
     def receive_fields(self, peer: int, messages: Sequence[Message]) -> None:
         """Raises: EncodingError where a message came."""
@@ -135,10 +112,6 @@ class TriplesCells:
             raise EncodingError(
                 f"edges by triples take no records, {len(messages)} message(s) came"
             )
-
-    def is_ready(self, chunk: Chunk) -> bool:
-        """Nothing of other nodes is waited for."""
-        return True
 
     def protocol(
         self, chunk: Chunk, material: bytes, tree_hash: FixedKeyHash
@@ -157,6 +130,7 @@ class TriplesCells:
         seat = self._links.forked(chunk.parties, chunk.part or "chunk", *place)
         seed = self.attempt.chunk_seed(self._seed, chunk)
         if chunk.part == AHEAD:
+            # no input is read before the data
             nothing = np.zeros((0, chunk.count), dtype=np.uint8)
             return prepare_chunk(ChunkOwner(plan, seat, nothing, seed))
         owner = ChunkOwner(plan, seat, self._shares(plan, chunk), seed)
@@ -166,10 +140,12 @@ class TriplesCells:
 
     def _shares(self, plan: TriplesPlan, chunk: Chunk) -> BitArray:
         """This node's shares of the input wires: its own records' bits, and 0 elsewhere."""
+        # GMW 1987: the owner's bits are its shares
         index = self.attempt.hypergraph.cells[chunk.owners].edges(chunk.start, chunk.stop)
         shares = np.zeros((len(plan.circuit.inputs), chunk.count), dtype=np.uint8)
         for row, (slot, field, bit) in zip(shares, plan.circuit.inputs, strict=True):
             if chunk.owners[slot] == self.node:
+                # all others have 0
                 row[:] = self.columns[field][index[slot]] >> bit & 1
         return shares
 
@@ -216,13 +192,16 @@ def evaluate_chunk(owner: ChunkOwner, triples: BitTriples | None = None) -> Mesh
     Raises: RemoteProtocolError on a message of another shape.
     """
     plan = owner.plan
+    # additive shares of every bit that a sum reads
     bits = yield from evaluate_bits(owner, triples)
     ring = plan.ring
     rows = {wire: row for row, wire in enumerate(plan.outputs)}
     totals = bits.sum(axis=1, dtype=np.uint64)
     shares = []
     for constant, terms in plan.circuit.sums:
+        # sums of edges are linear in these shares
         total = sum(weight * int(totals[rows[wire]]) for wire, weight in terms)
+        # the public constant is added once
         if owner.seat.leads:
             total += constant * owner.count
         shares.append(ring.encode(total))
@@ -251,6 +230,7 @@ def _evaluated(owner: ChunkOwner, triples: BitTriples | None) -> Mesh[WordArray]
     """The gates level by level, and then the numbers."""
     plan = owner.plan
     wires = np.empty((len(plan.supports), owner.count), dtype=np.uint8)
+    # GMW 1987: gate by gate on XOR shares
     wires[: len(owner.inputs)] = owner.inputs
     _local(plan, wires, 0)
     if plan.ands:
@@ -260,9 +240,11 @@ def _evaluated(owner: ChunkOwner, triples: BitTriples | None) -> Mesh[WordArray]
             gates = [plan.circuit.gates[wire - len(owner.inputs)] for wire in plan.ands[level]]
             x = wires[[gate.left for gate in gates]]
             y = wires[[gate.right for gate in gates]]
+            # all ANDs of one depth in one round
             product = yield from open_level(owner, level, x, y, triples)
             wires[list(plan.ands[level])] = product
             _local(plan, wires, stage)
+    # spec/checked_bits.py, `as_numbers`, without its check
     return (yield from as_numbers(owner, wires[list(plan.outputs)]))
 
 
@@ -274,6 +256,7 @@ def _local(plan: TriplesPlan, wires: BitArray, stage: int) -> None:
     first = len(plan.circuit.inputs)
     for wire in plan.local_gates[stage]:
         gate = plan.circuit.gates[wire - first]
+        # XOR is local; AND too, where one party has all bits
         combine = np.bitwise_and if gate.is_and else np.bitwise_xor
         combine(wires[gate.left], wires[gate.right], out=wires[wire])
 
@@ -282,14 +265,17 @@ def make_triples(owner: ChunkOwner) -> Mesh[BitTriples]:
     """XOR shares of random a, b and of a ∧ b among each AND's parties: (ands, n) uint8 each."""
     shape = (len(owner.plan.ands), owner.count)
     mine = np.zeros((shape[0], 1), dtype=np.uint8)
+    # no share in triples that concern others
     mine[owner.plan.rows(owner.plan.ands, owner.seat.number)] = 1
     a, b = (Stream(derive(owner.seed, name)).bits(shape[0] * shape[1]) for name in "ab")
     a, b = a.reshape(shape) & mine, b.reshape(shape) & mine
     # GMW: a·b is the sum of all a_i·b_i, and of a_i·b_j + a_j·b_i of each pair
     c = a & b
+    # cross terms by transfers of width 1
     halves = yield from _with_peers(owner, 2, owner.and_rows, lambda p: _crossed(owner, p, a, b))
     for peer, half in halves.items():
         first, second = half.astype(np.uint8).reshape(2, -1, owner.count)
+        # XOR of both cross terms' shares
         c[owner.and_rows(peer)] ^= first ^ second
     return BitTriples(a, b, c)
 
@@ -326,6 +312,7 @@ def _crossed(owner: ChunkOwner, peer: int, a: BitArray, b: BitArray) -> Protocol
     seat = owner.seat
     rows = owner.and_rows(peer)
     if seat.number < peer:
+        # Gilboa 1999, width 1
         numbers = np.concatenate([a[rows], b[rows]]).ravel().astype(np.uint64)
         return send_multiples(seat.senders[peer], numbers, 1)
     choices = np.concatenate([b[rows], a[rows]]).ravel()
@@ -351,8 +338,10 @@ def open_level(
         theirs = np.unpackbits(
             np.frombuffer(message.payload, dtype=np.uint8), count=message.count, bitorder="little"
         )
+        # d and e: XOR of all shares, public to the AND's parties
         opened[:, rows[peer]] ^= theirs.reshape(2, -1, owner.count)
     d, e = opened
+    # d·e is public, so one party adds it
     leads = _leads(owner, level)
     # Beaver 1991: x·y = c ⊕ d·b ⊕ e·a ⊕ d·e
     product: BitArray = c ^ (d & b) ^ (e & a) ^ (d & e & leads)
@@ -383,6 +372,7 @@ def as_numbers(owner: ChunkOwner, bits: BitArray) -> Mesh[WordArray]:
     shares = bits.astype(np.uint64)
     if not plan.converts:
         return shares
+    # transfers chosen by the later party's share
     pads = yield from _with_peers(
         owner, 1, owner.output_rows, lambda peer: _pads(owner, peer, bits, width)
     )
@@ -392,6 +382,7 @@ def as_numbers(owner: ChunkOwner, bits: BitArray) -> Mesh[WordArray]:
         products = yield from _in_lockstep(ends, 1)
         for peer, product in products.items():
             rows = owner.output_rows(peer)
+            # − 2·s·b, by shares of the product
             shares[rows] -= product.reshape(-1, owner.count) << np.uint64(1)
     return shares & np.uint64((1 << plan.ring.bits) - 1)
 
@@ -418,6 +409,7 @@ def _corrections(
     if seat.number < member:
         if member not in pads:
             return {}
+        # Gilboa 1999: own share of s against the member's bit
         numbers = shares[owner.output_rows(member)].ravel()
         return {member: correct(pads[member], numbers, width, seat.names[member])}
     if seat.number > member:
@@ -465,6 +457,7 @@ def _in_rounds(owner: ChunkOwner, mesh: Mesh[Result]) -> Mesh[Result]:
         came = yield {peer: numbered(said, number) for peer, said in sent.items()}
         for peer, message in came.items():
             shape = plan.shape_to(number, peer, own, owner.count)
+            # public shapes: another message names its sender
             check_reply(message, shape, owner.seat.names[peer])
         incoming = {
             peer: replace(due[peer][number - 1], payload=message.payload)

@@ -38,7 +38,7 @@ import numpy as np
 from umpc.crypto.ring import Ring, packed_size
 from umpc.crypto.rounds import Message, silence
 from umpc.mpc.arrays import IndexArray
-from umpc.mpc.chunks import AFTER, AHEAD, Pattern
+from umpc.mpc.chunks import AFTER, AHEAD, ChunkPlan, Pattern
 from umpc.mpc.garbled.circuits import Circuit
 from umpc.mpc.garbled.plan import circuit_of_kernels
 from umpc.mpc.transfers.message_shapes import (
@@ -66,7 +66,7 @@ CHUNKS_IN_FLIGHT = 4
 
 
 @dataclass(frozen=True)
-class TriplesPlan:
+class TriplesPlan(ChunkPlan):
     """The computation of the owners of a cell of one pattern, for each of its edges.
 
     part: AHEAD or AFTER for the rounds before or after the triples; empty for all.
@@ -91,16 +91,12 @@ class TriplesPlan:
         """The number of parties."""
         return max(self.pattern) + 1
 
-    @property
-    def everybody(self) -> tuple[int, ...]:
-        """All parties, in order."""
-        return tuple(range(self.parties))
-
     # --- gates ---------------------------------------------------------------------------------
 
     @cached_property
     def supports(self) -> tuple[frozenset[int], ...]:
         """For each wire the parties whose records decide its bit."""
+        # support: owners whose records decide the bit
         found = [frozenset({self.pattern[bit.record]}) for bit in self.circuit.inputs]
         for gate in self.circuit.gates:
             found.append(found[gate.left] | found[gate.right])
@@ -111,6 +107,7 @@ class TriplesPlan:
         """For each wire the most ANDs of several parties on a path from an input."""
         depths = [0] * len(self.circuit.inputs)
         for wire, gate in enumerate(self.circuit.gates, len(depths)):
+            # only ANDs across parties take a round
             shared = gate.is_and and len(self.supports[wire]) > 1
             depths.append(max(depths[gate.left], depths[gate.right]) + shared)
         return tuple(depths)
@@ -187,6 +184,7 @@ class TriplesPlan:
     def chunk_edges(self) -> int:
         """Edges of a chunk: as many as fit one message, a multiple of 8 so that bits fill bytes."""
         number = max(EXTENSION_BITS, multiple_bits(self.ring.bits - 1))
+        # a message holds the transfers of a whole chunk
         largest = max(
             max(2 * EXTENSION_BITS * len(ands), number * len(out))
             for ands, out in self._pair_rows.values()
@@ -202,10 +200,6 @@ class TriplesPlan:
             return triples
         return triples + len(self.levels) + (self.parties if self.converts else 0)
 
-    def dealt_bits(self, party: int) -> int:
-        """Nothing is dealt."""
-        return 0
-
     def triples_bytes(self, party: int, count: int) -> int:
         """The bytes of a party's triples for so many edges: three bits an AND that concerns it."""
         return packed_size(3 * len(self.rows(self.ands, party)) * count, 1)
@@ -215,7 +209,9 @@ class TriplesPlan:
         """Bits an edge that all parties together send, but for the padding of a chunk's bits."""
         total = 0
         for ands, out in self._pair_rows.values():
+            # two transfers, two corrections, four opened bits
             total += len(ands) * (2 * EXTENSION_BITS + 2 * multiple_bits(1) + 4)
+            # one transfer and one correction a bit of a sum
             total += len(out) * (EXTENSION_BITS + multiple_bits(self.ring.bits - 1))
         return total
 
@@ -228,6 +224,7 @@ class TriplesPlan:
         shapes: list[Message] = []
         batch = 0
         if self.ands and self.part != AFTER:
+            # batches of a channel are numbered from 1
             batch += bool(ands)
             shapes += self._triples(sender, receiver, ands, batch)
         if self.part == AHEAD:

@@ -37,7 +37,7 @@ from umpc.failpoints import failpoint
 from umpc.mpc.backends import backend_of
 from umpc.mpc.chunks import AFTER, AHEAD, Chunk
 from umpc.mpc.masked.material import dealt_bytes
-from umpc.mpc.transfers.chained_set_up import MOST_PEERS, chain_receiver, chain_sender
+from umpc.mpc.transfers.committee_links import MOST_PEERS, chain_receiver, chain_sender
 from umpc.mpc.transfers.correlated_ot import CorrelatedReceiver, fresh_delta
 from umpc.mpc.triples.plan import TriplesPlan
 from umpc.node.budget.budget_account import exact_delta

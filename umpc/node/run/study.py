@@ -35,8 +35,7 @@ from umpc.node.run.prepare import Others, prepare
 from umpc.node.run.release import answer, earlier_of, hold, release
 from umpc.node.run.rounds import exchange_fields
 from umpc.node.standing import PreparedAttempt
-from umpc.protocols.base.aggregation import NodeAggregation
-from umpc.protocols.base.node import NodeSide
+from umpc.protocols.base.node import NodeAggregation, NodeSide
 from umpc.protocols.registry import check_new_run, decode_study, protocol_of
 from umpc.study import messages as m
 from umpc.study.messages import Frame
@@ -274,7 +273,7 @@ def _goes_on(steps: Iterator[None]) -> bool:
 async def add_up(run: RunContext, others: Others, aggregation: NodeAggregation) -> None:
     """Send this node's masked vector, and take the total that all nodes have signed.
 
-    It is part of *evaluate* (`umpc/protocols/base/aggregation.py`): the vector up, the total down,
+    It is part of *evaluate* (`umpc/protocols/base/node.py`): the vector up, the total down,
     then signatures. A node holds one frame at a time besides what its side keeps: gRPC's flow
     control holds a faster sender back.
 

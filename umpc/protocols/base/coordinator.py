@@ -18,7 +18,7 @@ where it comes from, so it names the node that sent a wrong one.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from enum import Enum
 from typing import Protocol, cast
 
@@ -28,7 +28,6 @@ from umpc.errors import (
     LocalProtocolError,
     RemoteProtocolError,
 )
-from umpc.protocols.base.aggregation import CoordinatorAggregation
 from umpc.study import messages as m
 from umpc.study.attempt import (
     Attempt,
@@ -79,6 +78,25 @@ class HeapSide(Protocol):
         ...
 
 
+class CoordinatorAggregation(Protocol):
+    """The part of a coordinator's side that adds the vectors up."""
+
+    def add(self, node: int, frame: Frame) -> bool:
+        """Add the next frame of a node's vector. Raises: RemoteProtocolError naming the node.
+
+        Returns: whether it was the node's last one.
+        """
+        ...
+
+    def total(self) -> Iterator[Frame]:
+        """The total, once all vectors are added."""
+        ...
+
+    def check_signed(self, signatures: Sequence[bytes]) -> None:
+        """All nodes must have signed this total. Raises: RemoteProtocolError naming the node."""
+        ...
+
+
 class CoordinatorSide(ABC):
     """One study, one attempt. Args: study: checked. verify: checks the nodes' certificates."""
 
@@ -114,11 +132,14 @@ class CoordinatorSide(ABC):
         named = list(zip(self.names, answers, strict=True))
         released = {name: a.attempt for name, a in named if isinstance(a, m.Released)}
         held = {name: a.attempt for name, a in named if isinstance(a, m.Held)}
+        # attempts of other survivors do not add up with these
         missing = {a.missing for _, a in named if isinstance(a, m.Released | m.Held)}
         fits = missing <= {self.study.names_missing}  # what others survived is of no use here
+        # everybody charged: show the same numbers again
         if len(released) == len(named):
             return StudyState.REPLAY
         attempts = {*released.values(), *held.values()}
+        # one attempt at all nodes: finish it, charging once
         if fits and len(released) + len(held) == len(named) and len(attempts) == 1:
             return StudyState.FINISH
         if not released:
@@ -148,6 +169,7 @@ class CoordinatorSide(ABC):
             raise LocalProtocolError("held attempts are dropped before the members agree")
         accepted = cast(Sequence[m.Accepted], answers)
         for name, answer in zip(self.names, accepted, strict=True):
+            # an answer to another proposal is no consent
             if answer.study_hash != self.study.hash or answer.member.name != name:
                 raise RemoteProtocolError(
                     f"{name} answered for another study or under another name",
@@ -156,6 +178,7 @@ class CoordinatorSide(ABC):
                 )
         members = tuple(answer.member for answer in accepted)
         self._keys = [
+            # each entry is checked where it comes from
             check_member(self.study.hash, each, self._verify, each.name, "propose")
             for each in members
         ]
@@ -178,6 +201,7 @@ class CoordinatorSide(ABC):
         openings = [each.opened.opening for each in waiting]
         if [member.name for member in members] != self.names:
             return None
+        # prepared attempts must be one attempt
         own = Attempt(self.study, members, openings).id
         if any(each.prepared.attempt != own for each in waiting):
             return None
@@ -196,6 +220,7 @@ class CoordinatorSide(ABC):
         """Everybody's openings and signatures to everybody. Raises: RemoteProtocolError."""
         if self._members is None or self._attempt is not None:
             raise LocalProtocolError("begin comes once, after agree")
+        # every node signed the members that all others saw
         statement = members_statement(self.study, self._members)
         signatures = tuple(answer.signature for answer in answers)
         self._check_signed("all members", statement, signatures, "agree")
@@ -215,6 +240,7 @@ class CoordinatorSide(ABC):
     def check_prepared(self, answers: Sequence[m.Prepared]) -> None:
         """All nodes must have derived and signed the same attempt. Raises: RemoteProtocolError."""
         for name, answer in zip(self.names, answers, strict=True):
+            # same openings, other attempt: other software
             if answer.attempt != self.attempt.id:
                 raise RemoteProtocolError(
                     f"{name} derived another attempt from the same openings; is its software the "
@@ -232,6 +258,7 @@ class CoordinatorSide(ABC):
     ) -> None:
         """Each node must have signed the statement. Raises: RemoteProtocolError naming it."""
         for number, member in enumerate(self._members or ()):
+            # one by one, so that a wrong signature has a name
             one = slice(number, number + 1)
             check_signatures(
                 what, statement, [member], self._keys[one], signatures[one], member.name, step

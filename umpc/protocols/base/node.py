@@ -15,6 +15,22 @@
 
 A call out of order is a LocalProtocolError. Randomness comes in as `entropy`, so a node is a
 deterministic function of its arguments and of the messages that it receives.
+
+*Aggregation.* The coordinator adds up the nodes' masked vectors, and tells all nodes the total.
+
+It is a part of *evaluate*, for protocols whose sides have one:
+
+| message | from | to |
+|---|---|---|
+| Part, Part, … | every node | coordinator: its masked vector, frame by frame |
+| Part, Part, … | coordinator | every node: the total of all vectors, frame by frame |
+| TotalSigned | every node | coordinator: the node's signature of the attempt and the total |
+| TotalConfirmed | coordinator | every node: all signatures |
+
+A node goes on only if all nodes have signed the total that it was told. So nothing leaves a node
+that was computed from two different totals, and the coordinator that told them is named before
+anything is charged. While a node waits for the signatures it may compute ahead: what it computes
+stays in its memory, and is dropped if they are not right.
 """
 
 from __future__ import annotations
@@ -32,10 +48,10 @@ from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk
 from umpc.mpc.masked.tasks import OwnerBatch
 from umpc.mpc.transfers.correlated_ot import CorrelatedReceiver, CorrelatedSender
-from umpc.protocols.base.aggregation import NodeAggregation
 from umpc.protocols.base.seed_agreement import SeedAgreement
 from umpc.study import messages as m
 from umpc.study.attempt import Attempt, attempt_statement
+from umpc.study.messages import Frame
 from umpc.study.sizes import Member
 
 
@@ -154,6 +170,32 @@ class WorksAhead(Protocol):
         ...
 
 
+class NodeAggregation(Protocol):
+    """The part of a node's side that has its vector added to those of all other nodes."""
+
+    def masked(self) -> Iterator[Frame]:
+        """The node's masked vector, once."""
+        ...
+
+    def take(self, frame: Frame) -> bool:
+        """Take the next frame of the total. Raises: RemoteProtocolError naming the coordinator.
+
+        Returns: whether it was the last one.
+        """
+        ...
+
+    def sign(self) -> bytes:
+        """The node's signature of the attempt and the total."""
+        ...
+
+    def confirm(self, signatures: Sequence[bytes]) -> None:
+        """Check that all nodes were told one total, and compute what follows from it.
+
+        Raises: RemoteProtocolError naming the coordinator.
+        """
+        ...
+
+
 class NodeSide(SeedAgreement, ABC):
     """One node's part of one attempt. Args: as in SeedAgreement."""
 
@@ -187,6 +229,7 @@ class NodeSide(SeedAgreement, ABC):
         if self._attempt is not None:
             raise LocalProtocolError("begin comes once, after agree")
         attempt = self._make_attempt(openings)
+        # spec/joint_seed.py, `prepare`
         _ = attempt.sizes.edges  # too few records are refused before anything is charged
         return attempt
 
@@ -195,6 +238,7 @@ class NodeSide(SeedAgreement, ABC):
 
     def sign_attempt(self) -> bytes:
         """The node's signature of the attempt, which it has prepared."""
+        # spec/joint_seed.py, `attempt_statement`
         return self._own.sign(attempt_statement(self.attempt.id))
 
     def check_prepared(self, signatures: Sequence[bytes]) -> None:
@@ -202,6 +246,7 @@ class NodeSide(SeedAgreement, ABC):
 
         Raises: RemoteProtocolError where another node has signed another attempt, or none.
         """
+        # all derived one E and one plan, or nobody goes on
         statement = attempt_statement(self.attempt.id)
         self._check_signatures("this attempt", statement, signatures, "evaluate")
 

@@ -2,20 +2,31 @@
 
 A message is bytes of a length that follows from how many records the node has of each class, in an
 order of records that only the node knows. Each protocol's `messages.py` says what the bytes are.
+
+*One message node.* The node's side of a protocol in which it sends one message.
+
+The records are randomised once. A second message about the same records would be a second ε: the
+ledger pays for the first, and the stored message is sent again.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
 from math import inf
 from typing import Protocol
 
 import numpy as np
 
 from umpc.crypto.prg import Stream
+from umpc.crypto.signing import Credentials
 from umpc.dp.random_bits import RandomBits
-from umpc.errors import RangeError
+from umpc.errors import LocalProtocolError, RangeError
+from umpc.protocols.base.node import NodeSide
+from umpc.protocols.base.seed_agreement import Entropy
+from umpc.study import messages as m
+from umpc.study.attempt import Attempt
 from umpc.study.document import Study
 from umpc.study.making_report import Limits
 from umpc.study.messages import MAX_PAYLOAD
@@ -105,6 +116,7 @@ class OneMessage(ABC):
 def check_size(messages: OneMessage, name: str, counts: ClassCounts) -> None:
     """Raises: RangeError where a message would be larger than one node may release."""
     size = messages.message_bytes(counts)
+    # known before the run: it depends on public counts
     if size > MAX_PAYLOAD:
         raise RangeError(
             f"the message of {name} would have {size:,} bytes for its {sum(counts):,} records, at "
@@ -119,6 +131,7 @@ def uniform_std(study: Study, counts: Sequence[ClassCounts], messages: Predictab
 
     It depends on the data, which nobody has before the study. Other data give a value of that size.
     """
+    # a fixed public stream: these records are made up
     columns = uniform_columns(study, sum(map(sum, counts)), Stream(bytes(32)))
     return messages.predicted_std(columns, sum(first for first, _ in counts))
 
@@ -127,7 +140,63 @@ def uniform_columns(study: Study, records: int, stream: Stream) -> dict[str, np.
     """Made-up records of the study's fields, uniform between their bounds."""
     columns = {}
     for field in study.schema:
+        # 63 bits, so that they fit int64
         values = (stream.words(records) >> np.uint64(1)).astype(np.int64)
         span = field.upper_units - field.lower_units + 1
         columns[field.name] = field.lower_units + values % span
     return columns
+
+
+# --- one message node -----------------------------------------------------------------------------
+
+
+class OneMessageNode(NodeSide):
+    """One node, one study, one attempt.
+
+    Args: messages: the protocol's messages; the others as in SeedAgreement.
+
+    Raises: RangeError where the message would be too large to be released.
+    """
+
+    def __init__(
+        self,
+        own: Credentials,
+        study: Study,
+        columns: Columns,
+        records: int,
+        entropy: Entropy,
+        messages: OneMessage,
+    ):
+        super().__init__(own, study, columns, records, entropy)
+        self._messages = messages
+        check_size(messages, own.name, self._member.classes)
+        self._message: bytes | None = None
+        self._is_released = False
+
+    def begin(self, openings: Sequence[bytes]) -> Attempt:
+        self._attempt = self._begin(openings)
+        return self._attempt
+
+    @property
+    def delta(self) -> Fraction:
+        return self.study.exact_delta
+
+    def own_steps(self) -> Iterator[None]:
+        """The message, at one step."""
+        if self._attempt is None or self._message is not None:
+            raise LocalProtocolError("records are randomised once, after the attempt has begun")
+        # once: a second randomisation would be a second ε
+        self._message = self._make_message()
+        yield
+
+    def _make_message(self) -> bytes:
+        return self._messages.randomise(self.columns, self._member.classes, self._random_bits)
+
+    def release(self) -> m.Released:
+        """The message, once."""
+        if self._message is None or self._is_released:
+            raise LocalProtocolError(
+                "the message is released once, after the records were randomised"
+            )
+        self._is_released = True
+        return self._released(self._message)

@@ -2,6 +2,11 @@
 
 `StudyProtocol.promise` writes it. Commands, approvals and reports print it, and have no words of
 their own. docs/privacy.md proves each sentence.
+
+*Trust.* Trust: whom the sites of a study must trust beside themselves.
+
+Three grades, in ascending order: nobody; helpers, processes without data that collude with nobody;
+a curator, one process that sees all records.
 """
 
 from __future__ import annotations
@@ -9,12 +14,29 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from umpc.protocols.base.trust import DEALER, SHUFFLERS, Trust
 from umpc.study.report import Report
 from umpc.study.settings import HONEST
 
 if TYPE_CHECKING:
     from umpc.study.document import Study
+
+GRADES = ("nobody", "helpers", "curator")
+
+
+@dataclass(frozen=True)
+class Trust:
+    """grade: one of GRADES. who: the trusted parties in words, "-" for none."""
+
+    grade: str
+    who: str
+
+
+NOBODY = Trust("nobody", "-")
+DEALER = Trust("helpers", "the dealer")
+SHUFFLERS = Trust("helpers", "both shufflers")
+
+
+# --- promise --------------------------------------------------------------------------------------
 
 ALONE = {
     DEALER: "the dealer colludes with nobody",
@@ -122,6 +144,7 @@ class Promise:
 def to_the_protected(terms: PromiseTerms, against: str = "") -> str:
     """The promise to each record or person. Args: against: whom it is against, if not everybody."""
     changed = terms.protected if terms.is_person else "this record"
+    # δ of finite bits may depend on numbers of records
     if terms.delta is None:
         but = ", but for the probability delta that the report states"
     else:
@@ -146,6 +169,7 @@ def to_the_protected(terms: PromiseTerms, against: str = "") -> str:
 def to_sites(terms: PromiseTerms, trust: Trust) -> str:
     """The promise of a protocol in which a coalition of limited size keeps epsilon."""
     is_honest = terms.adversary == HONEST
+    # docs/privacy.md: each condition is a premise of the proof
     asked = ["everybody follows the protocol"] if is_honest else []
     if trust in ALONE:
         asked.append(ALONE[trust] if is_honest else OF_LIARS)

@@ -32,14 +32,15 @@ from umpc.mpc.chunks import Chunk
 from umpc.planning.reference_table import PredictedError, ReferenceTable
 from umpc.protocols.base.coordinator import CoordinatorSide
 from umpc.protocols.base.promise import (
+    NOBODY,
     Promise,
     PromiseTerms,
+    Trust,
     disclosed,
     to_sites,
     to_the_protected,
 )
 from umpc.protocols.base.seed_agreement import Entropy
-from umpc.protocols.base.trust import NOBODY, Trust
 from umpc.study import messages as m
 from umpc.study.attempt import Attempt
 from umpc.study.cost import Cost
@@ -374,7 +375,6 @@ class StudyProtocol(ABC):
         """The attempt that these members and openings define. Raises: RemoteProtocolError."""
         return Attempt(study, members, openings)
 
-    @abstractmethod
     def node(
         self,
         own: Credentials,
@@ -384,6 +384,11 @@ class StudyProtocol(ABC):
         entropy: Entropy,
     ) -> NodeSide:
         """One node's part. Args: as in SeedAgreement."""
+        return self.node_class(study)(own, study, columns, records, entropy)
+
+    def node_class(self, study: Study) -> type[NodeSide]:
+        """The class of a node's part, loaded where a node needs it."""
+        raise NotImplementedError
 
     @abstractmethod
     def coordinator(self, study: Study, verify: Verify) -> CoordinatorSide:

@@ -56,10 +56,14 @@ class SeedAgreement:
         self.columns, first_class = by_class(study, columns)
         self.index = study.index_of(own.name)
         self._entropy = entropy
+        # spec/joint_seed.py: this node's part of the joint seed
         self._opening = entropy(SEED_BYTES)
+        # Bonawitz et al. 2017: a fresh key for this attempt's masks
         self._key = KeyAgreement(entropy(SEED_BYTES))
+        # commit before anybody's opening is known
         commitment = commit(study.hash, own.name, self._opening)
         member = Member(own.name, records, commitment, self._key.public_key, first_class)
+        # spec/joint_seed.py, `member_statement`
         self._member = sign_member(study.hash, member, own)
         self._members: tuple[Member, ...] | None = None
         self._keys: tuple[bytes, ...] = ()
@@ -89,6 +93,7 @@ class SeedAgreement:
         if self._members is not None:
             raise LocalProtocolError("the members were agreed on before")
         names = [node.name for node in self.study.nodes]
+        # the coordinator relays: own entry must be intact
         if [member.name for member in members] != names or members[self.index] != self._member:
             raise RemoteProtocolError(
                 "the coordinator passed on other nodes than the study's, or another entry than "
@@ -97,8 +102,10 @@ class SeedAgreement:
                 step="agree",
             )
         relay = self.study.coordinator
+        # every entry is signed by its node
         self._keys = check_members(self.study, members, self._own.verify, relay, "agree")
         self._members = tuple(members)
+        # open only now: no other node can choose its part any more
         return self._opening
 
     def check_members_now(self) -> None:
@@ -114,6 +121,7 @@ class SeedAgreement:
         """The node's signature of all members, after `agree`."""
         if self._members is None:
             raise LocalProtocolError("members are signed after they were agreed on")
+        # spec/joint_seed.py, `members_statement`
         return self._own.sign(members_statement(self.study, self._members))
 
     def check_agreed(self, signatures: Sequence[bytes]) -> None:
@@ -123,6 +131,7 @@ class SeedAgreement:
         """
         if self._members is None:
             raise LocalProtocolError("signatures of the members come after agree")
+        # all nodes must have seen the same commitments
         statement = members_statement(self.study, self._members)
         self._check_signatures("these members", statement, signatures, "prepare")
         self.signatures = tuple(signatures)
@@ -138,17 +147,20 @@ class SeedAgreement:
         """The members, if all openings fit. Raises: RemoteProtocolError."""
         if self._members is None:
             raise LocalProtocolError("begin comes once, after agree")
+        # an opening that the coordinator changed would steer E
         if len(openings) != len(self._members) or openings[self.index] != self._opening:
             raise RemoteProtocolError(
                 "the coordinator changed this node's opening, or left out others",
                 culprit=self.study.coordinator,
                 step="prepare",
             )
+        # every opening fits its commitment
         check_openings(self.study, self._members, openings, self.study.coordinator)
         return self._members
 
     def _random_bits(self, count: int) -> int:
         drawn = int.from_bytes(self._entropy((count + 7) // 8), "little")
+        # whole bytes are drawn, and the bits beyond `count` dropped
         return drawn >> (-count % 8)
 
 
@@ -160,6 +172,7 @@ def by_class(study: Study, columns: Columns) -> tuple[Columns, int]:
     if not study.two_sample:
         return columns, 0
     label = columns[study.label]
+    # stable: the order inside a class stays the table's
     order = np.argsort(label, kind="stable")
     ordered: Mapping[str, np.ndarray] = {name: column[order] for name, column in columns.items()}
     return ordered, int((label == 0).sum())

@@ -2,20 +2,14 @@
 
 | file | what it holds |
 |---|---|
-| `protocol.py` | the protocol object; a study chooses it by `backend = "grid"` |
+| `protocol.py` | the protocol object, chosen by `backend = "grid"`, and the coordinator's side |
 | `settings.py` | the settings of a study, and their rules |
 | `coarse.py` | bins and levels: rules, words for people, the share of ties |
-| `binding.py` | a study's grid, ring, noise and attempt |
-| `attempt.py` | the facts of one attempt: no edges, one vector of cells |
-| `masked_form.py` | a sum from the total, and what the dealer deals for it |
-| `masks.py` | the masks from their seeds, and the frames of a vector |
-| `dealing.py` | the dealer's part |
+| `binding.py` | a study's grid, ring, noise, attempt and cost |
+| `attempt.py` | the facts of one attempt, who signed its total, and the dealer's part |
+| `masked_form.py` | masks; a sum from the total, and what the dealer deals for it |
 | `node.py` | the node's side |
-| `total.py` | the total, and who signed it |
-| `coordinator.py` | the coordinator's side |
-| `cost.py` | rounds and bytes |
-| `cross_terms.py` | without a dealer: who chooses by how many bits, and in which messages |
-| `without_dealer.py` | without a dealer: the attempt |
+| `cross_terms.py` | without a dealer: the attempt, who chooses by how many bits, and messages |
 | `node_without_dealer.py` | without a dealer: the node's side |
 | `operators/` | a kernel as operators on a table of cells |
 """

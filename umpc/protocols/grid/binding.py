@@ -5,20 +5,24 @@
 ring tells all integers of magnitude up to so many times (|E|·max|f| + tail) apart, so the result
 does not wrap. Everything before the result may wrap: the identities of `masked_form.py` hold modulo
 2^64, hence modulo 2^32.
+
+*Cost.* The cost of a grid: a vector of cells up and down for each node, and what U-MPC costs
+besides.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 
 from umpc.crypto.ring import RINGS, Ring, ring_that_holds
 from umpc.errors import KernelError, RangeError
-from umpc.mpc.masked.committee_coins import CoinToss
+from umpc.mpc.backends import predict
 from umpc.protocols.grid.attempt import GridAttempt
 from umpc.protocols.grid.coarse import cut_points
-from umpc.protocols.grid.cross_terms import check_transfers
-from umpc.protocols.grid.masked_form import factor_of, masked_forms
+from umpc.protocols.grid.cross_terms import DealerlessAttempt, check_transfers
+from umpc.protocols.grid.masked_form import HISTOGRAM, TOTAL, factor_of, masked_forms
 from umpc.protocols.grid.operators import (
     DyadicGrid,
     Grid,
@@ -27,9 +31,10 @@ from umpc.protocols.grid.operators import (
     least_cells,
 )
 from umpc.protocols.grid.settings import PAIRS, PAIRS_INSTEAD, USUAL_LEVELS, GridSettings
-from umpc.protocols.grid.without_dealer import DealerlessAttempt
-from umpc.protocols.u_mpc.noise_binding import CommitteeNoise, noise_of_sums
+from umpc.protocols.u_mpc.noise_binding import coins_of, noise_of_sums
+from umpc.study.cost import Cost, sent_by_round
 from umpc.study.document import Study
+from umpc.study.messages import frame_of
 from umpc.study.sizes import Member, Sizes
 from umpc.ustat.clear import Columns
 from umpc.ustat.estimators import estimate
@@ -41,6 +46,7 @@ def grid_of(study: Study) -> Grid | DyadicGrid:
     label = study.label if study.two_sample else ""
     kernels = study.parsed_kernels
     try:
+        # two wide columns: tables of leading bits
         if levels := study.settings_as(GridSettings).levels:
             return compile_dyadic(kernels, levels)
         return compile_grid(kernels, study.schema, label=label, cuts=cut_points(study))
@@ -82,6 +88,7 @@ def statistic_of_grid(study: Study, columns: Columns, first: int) -> float | Non
     means = []
     for form, kernel in zip(masked_forms(grid), study.parsed_kernels, strict=True):
         public = form.public(table, form.image(table))
+        # the oracle: 2·S (6·S) of all records in the clear
         multiplied = ring.decode(ring.encode(public + form.own(table)))
         means.append(float(multiplied // factor * kernel.unit / sizes.sets))
     zeros = [0.0] * len(means)
@@ -93,6 +100,7 @@ def ring_of(sizes: Sizes) -> Ring:
     study = sizes.study
     laws = noise_of_sums(sizes)
     factor = factor_of(study.degree)
+    # shares are of factor · (S + noise): no wrap-around
     bound = factor * max(
         sizes.edges * kernel.magnitude_units + law.tail_bound()
         for kernel, law in zip(study.parsed_kernels, laws, strict=True)
@@ -112,12 +120,7 @@ def grid_attempt(study: Study, members: Sequence[Member], openings: Sequence[byt
     Raises: RemoteProtocolError, RangeError, TooFewRecords.
     """
     sizes = Sizes.of(study, members)
-    laws = noise_of_sums(sizes)
-    coins = [
-        CoinToss(law.thresholds, law.weights, law.offset)
-        for law in laws
-        if isinstance(law, CommitteeNoise)
-    ]
+    coins = coins_of(noise_of_sums(sizes))
     ring = ring_of(sizes)
     grid = grid_of(study)
     kind = GridAttempt
@@ -125,3 +128,42 @@ def grid_attempt(study: Study, members: Sequence[Member], openings: Sequence[byt
         check_transfers(study, members, grid, ring.bits - 1)
         kind = DealerlessAttempt
     return kind(study, members, openings, ring, grid, coins)
+
+
+# --- cost -----------------------------------------------------------------------------------------
+
+OPERATION_SECONDS = 5e-9
+"""Seconds of one ring operation on a cell, with what moves the cell.
+
+`python -m bench grid` prints runs.
+"""
+
+
+def work_seconds(grid: Grid | DyadicGrid) -> float:
+    """Seconds in which one process makes the masks of a table and applies its operators, about."""
+    return OPERATION_SECONDS * (grid.cells + sum(form.cost for form in grid.forms))
+
+
+def cost_of(attempt: GridAttempt) -> Cost:
+    """Rounds and bytes of an attempt, exactly.
+
+    A node's bytes are those of its masked histogram and of the total that it gets. Without a dealer
+    they are those of its cross terms.
+    """
+    rest = predict(attempt)
+    if isinstance(attempt, DealerlessAttempt):
+        return replace(rest, bytes_offline=rest.bytes_offline + _set_up_bytes(attempt))
+    layout = attempt.layout
+    # ĥ_u up, Ĥ down
+    vector = {(step, 0): layout.wire_bytes(step) for step in (HISTOGRAM, TOTAL)}
+    return replace(rest, sent=tuple(sent_by_round(vector) for _ in attempt.members))
+
+
+def _set_up_bytes(attempt: DealerlessAttempt) -> int:
+    """Bytes of the channels of all cross terms."""
+    ends = [(nodes, place) for nodes in attempt.pairs for place in (nodes, nodes[::-1])]
+    return sum(
+        frame_of(shape, nodes, 0).wire_bytes
+        for nodes, place in ends
+        for shape in attempt.set_up_shapes(*place)
+    )

@@ -179,6 +179,7 @@ def ties_bound(study: Study, sums: Sequence[SumReport]) -> float:
             continue
         tie = signs.none
         most = max(abs(signs.alike - tie), abs(signs.unlike - tie)) * float(kernel.unit)
+        # mean − tie = Σ over pairs without a tie: far from it, few are ties
         away = abs(entry.mean - tie * float(kernel.unit)) - DEVIATIONS * entry.noise_std
         if most:
             found.append(1 - max(0.0, away) / most)

@@ -15,31 +15,41 @@ bits as n·(high − low). A histogram's range is [0, 1], so its entries have th
 adds n·low·Σ (A·h) back, which it can do alone.
 
 Everything here is public: numbers of records, the table's cells, and the ring.
+
+*Without dealer.* An attempt over a grid without a dealer: chunks of cells of each cross term.
+
+The committee's coins, zero shares and the ring are those of any attempt. A node has a link to every
+other node with which it has a cross term, and to all members of its committee.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from itertools import combinations
 
 from umpc.crypto.rounds import Message, silence
 from umpc.errors import RangeError
-from umpc.mpc.transfers.message_shapes import CHECK_ROOM, EXTEND, MULTIPLES
+from umpc.mpc.chunks import Chunk, ChunkPlan, ChunkProgram, require
+from umpc.mpc.masked.plan import Program
+from umpc.mpc.transfers.message_shapes import CHECK_ROOM, EXTEND, MULTIPLES, link_shapes
 from umpc.mpc.transfers.ot_inner_products import (
     CORRECT,
     correction_bytes,
     correction_shape,
     extension_shape,
 )
+from umpc.protocols.grid.attempt import GridAttempt
 from umpc.protocols.grid.operators import DyadicGrid, Grid
-from umpc.protocols.grid.operators.limits import require_cells
+from umpc.protocols.grid.operators.layout import require_cells
 from umpc.study.document import Study
 from umpc.study.messages import MAX_PAYLOAD
 from umpc.study.sizes import Member
-from umpc.ustat.local import bound
+from umpc.ustat.cell_rows import Owners
 from umpc.ustat.normal_form import Polynomial
+from umpc.ustat.polynomial import bound
 
 MAX_TRANSFERS = 1 << 26
 """The most transfers of one node: half a gigabyte in the ring of 32 bits."""
@@ -76,6 +86,7 @@ def entry_ranges(grid: Grid | DyadicGrid) -> list[EntryRange]:
     for number, feature in enumerate(layout.features):
         low, high = 1, 1
         if feature:
+            # values that a feature of one record may have
             low, high = bound(Polynomial(((feature, Fraction(1)),)), grid.cuts.coarse)
         start = number * size
         found.append(EntryRange(start, start + size, min(low, 0), max(high, 0)))
@@ -104,6 +115,7 @@ def cross_pairs(members: Sequence[Member]) -> Iterator[CrossPair]:
     """All pairs of nodes that both have records, in the study's order."""
     for first, second in combinations(range(len(members)), 2):
         sender, chooser = first, second
+        # the node with fewer records chooses: its entries have fewer bits
         if members[first].records < members[second].records:
             sender, chooser = second, first
         if members[chooser].records:
@@ -111,7 +123,7 @@ def cross_pairs(members: Sequence[Member]) -> Iterator[CrossPair]:
 
 
 @dataclass(frozen=True)
-class CrossPlan:
+class CrossPlan(ChunkPlan):
     """The plan of a chunk of cells of one cross term: an extension, then corrections.
 
     Args: chooser: the chooser's place in the pair. bits: of its entries. width: modulo 2^width.
@@ -125,31 +137,25 @@ class CrossPlan:
     parties = 2
     everybody = (0, 1)
     rounds = CORRECT
-    addressed = False
 
     @property
     def chunk_edges(self) -> int:
         """The cells of a full chunk: as many as fit a message of either round."""
+        # both rounds of a chunk must fit a message
         most = MAX_PAYLOAD // correction_bytes(self.bits, self.width, self.sums)
         room = MAX_PAYLOAD - CHECK_ROOM
         chosen = room // EXTENSION_ROW_BYTES * BITS_A_BYTE_ROW // self.bits
         return min(most, chosen)
 
-    def dealt_bits(self, party: int) -> int:
-        """Nothing is dealt."""
-        return 0
-
-    def shape_to(self, round: int, sender: int, receiver: int, count: int) -> Message:
-        """The sender's message of a round; there is one receiver."""
-        return self.shape(round, sender, count)
-
     def shape(self, round: int, party: int, count: int) -> Message:
         """A party's message of a round, with zero bytes in place of its content."""
         chooses = party == self.chooser
         if round == CORRECT:
+            # round 2: the sender corrects, the chooser is silent
             if chooses:
                 return silence(MULTIPLES, CORRECT)
             return correction_shape(count, self.bits, self.width, self.sums)
+        # round 1: a transfer for each bit of an entry
         return extension_shape(count, self.bits) if chooses else silence(EXTEND, 1)
 
 
@@ -191,3 +197,105 @@ def check_transfers(
             f'{error.message} (backend = "shared" or "garbled"), or name a dealer and say '
             f'preprocessing = "dealer", with which a cell costs two ring elements a node'
         ) from error
+
+
+# --- without dealer -------------------------------------------------------------------------------
+
+SET_UP_ROUND = 1
+"""The number in a cross term's set-up messages; those of the committee's coins have 0."""
+
+
+class CrossProgram(Program):
+    """A program without edges. Its window holds few chunks, because one takes megabytes."""
+
+    chunks_in_flight = 8
+
+
+class DealerlessAttempt(GridAttempt):
+    """Args: as in GridAttempt."""
+
+    @cached_property
+    def program(self) -> ChunkProgram:
+        program = require(super().program, Program)
+        # no edges: cross terms take the place of cells
+        return CrossProgram(program.ring, program.wires, program.plans)
+
+    @cached_property
+    def width(self) -> int:
+        """Cross terms are shared modulo 2^width, because shares are of twice the sums."""
+        return self.ring.bits - 1
+
+    @cached_property
+    def ranges(self) -> tuple[EntryRange, ...]:
+        """The ranges of the table's entries."""
+        return tuple(entry_ranges(self.grid))
+
+    @cached_property
+    def pairs(self) -> dict[Owners, CrossPair]:
+        """The pairs of nodes with a cross term, by their nodes."""
+        return {pair.nodes: pair for pair in cross_pairs(self.members)}
+
+    @property
+    def size(self) -> int:
+        """The number of sets: transfers take longer than anything brief."""
+        return self.sizes.edges
+
+    @property
+    def needs_dealer(self) -> bool:
+        return False
+
+    @property
+    def rounds(self) -> int:
+        """The extension and the corrections, where there is a cross term; the reveal."""
+        return 3 if any(True for _ in self.chunks()) else 1
+
+    def peers(self, node: int) -> tuple[int, ...]:
+        others = {peer for nodes in self.pairs if node in nodes for peer in nodes}
+        return tuple(sorted((others | set(super().peers(node))) - {node}))
+
+    def transfer_peers(self, node: int) -> tuple[int, ...]:
+        return self.peers(node)
+
+    def set_up_shapes(self, sender: int, receiver: int) -> list[Message]:
+        """One node's messages to another before the data, for their cross term alone."""
+        pair = self.pairs.get((min(sender, receiver), max(sender, receiver)))
+        if pair is None:
+            return []
+        places = (0, 1) if sender == pair.sender else (1, 0)
+        return [replace(shape, round=SET_UP_ROUND) for shape in link_shapes(*places)]
+
+    # --- chunks ----------------------------------------------------------------------------------
+
+    def chunks(self) -> Iterator[Chunk]:
+        """The chunks of all cross terms, which take turns, so that every node has work."""
+        waiting = [self._chunks_of_pair(pair) for pair in self.pairs.values()]
+        while waiting:
+            # pair by pair in turn: nobody waits for one pair
+            taken = [(each, next(each, None)) for each in waiting]
+            yield from (chunk for _, chunk in taken if chunk is not None)
+            waiting = [each for each, chunk in taken if chunk is not None]
+
+    def _chunks_of_pair(self, pair: CrossPair) -> Iterator[Chunk]:
+        number = 0
+        for part in self.ranges:
+            if not part.bits(pair.records, self.width):
+                continue
+            step = self._plan(pair, part).chunk_edges
+            for start in range(part.start, part.stop, step):
+                yield Chunk(pair.nodes, number, start, min(start + step, part.stop))
+                number += 1
+
+    def chunk_groups(self) -> Iterator[tuple[Chunk, int]]:
+        return ((chunk, 1) for chunk in self.chunks())
+
+    def range_of(self, chunk: Chunk) -> EntryRange:
+        """The range of a chunk's entries: no chunk has cells of two ranges."""
+        return next(part for part in self.ranges if part.start <= chunk.start < part.stop)
+
+    def plan(self, chunk: Chunk) -> CrossPlan:
+        return self._plan(self.pairs[chunk.owners], self.range_of(chunk))
+
+    def _plan(self, pair: CrossPair, part: EntryRange) -> CrossPlan:
+        bits = part.bits(pair.records, self.width)
+        chooser = pair.nodes.index(pair.chooser)
+        return CrossPlan(chooser, bits, self.width, self.sums)

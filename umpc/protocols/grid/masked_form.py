@@ -7,6 +7,12 @@ H is the table of all records, a the sum of all masks, and Ĥ = H + a the total.
 
 where g = ∇C(a) and s = −C(a) − Q(a) (`operators/triples.py`). Each addend is a public function of
 Ĥ, or linear in something of which every node has a share: a, g, s or aᵀAa, and H.
+
+*Masks.* The masks of a grid's histograms, and the frames in which vectors of cells travel.
+
+A mask is the AES key stream of a seed that the dealer gives to one node, for one attempt: the
+attempt's identity is among the labels from which the stream's key is derived. So a seed that was
+dealt twice would still give two different masks.
 """
 
 from __future__ import annotations
@@ -14,15 +20,127 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import factorial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from umpc.crypto.ring import Elements, Ring
-from umpc.protocols.arrays import Words
-from umpc.protocols.grid.masks import inner, widened
+from umpc.crypto.prg import Stream, derive
+from umpc.crypto.ring import Elements, Ring, Word
+from umpc.errors import EncodingError, RemoteProtocolError
+from umpc.mpc.arrays import Words
 from umpc.protocols.grid.operators import DyadicGrid, Form, Grid, TripleForm
-from umpc.protocols.grid.operators.form import PairForm
+from umpc.protocols.grid.operators.matrix import PairForm
+from umpc.study.messages import MAX_PAYLOAD, Frame, frame_bytes
+
+STEP = "evaluate"
+HISTOGRAM = "histogram"
+TOTAL = "total"
+"""The steps of a node's frames, and of the total's."""
+FRAME_BYTES = MAX_PAYLOAD // 2
+"""Bytes of a full frame: one is packed while another one is on its way."""
+
+
+def mask_stream(seed: bytes, attempt: bytes) -> Stream:
+    """The stream of a node's mask, one ring element for each cell in their order."""
+    # a_u: spec/grid.py, `deal`
+    return Stream(derive(seed, "grid mask", attempt))
+
+
+def vector_stream(seed: bytes, attempt: bytes, number: int) -> Stream:
+    """The stream of a node's share of the vector that is dealt for one sum. Args: number: its."""
+    # g_u: this node's share of ∇C(a)
+    return Stream(derive(seed, "grid vector", attempt, number))
+
+
+def widened(elements: Elements) -> Words:
+    """Elements of any ring as 64-bit words; arithmetic modulo 2^64 is right modulo 2^w too."""
+    return elements.astype(np.uint64, copy=False)
+
+
+def inner(left: NDArray[Word], right: NDArray[Word]) -> int:
+    """⟨left, right⟩ modulo 2^w, in one pass without an array of products.
+
+    Args: both (n,) of one ring, uint32 or uint64. Returns: congruent to it, and below 2^w.
+    """
+    # products wrap mod 2^w, which is what is wanted
+    return int(np.einsum("i,i->", left, right))
+
+
+@dataclass(frozen=True)
+class MaskLayout:
+    """The cells of a vector, frame by frame.
+
+    Args: ring: of the elements. cells: D.
+    """
+
+    ring: Ring
+    cells: int
+
+    @property
+    def in_frame(self) -> int:
+        """The cells of a full frame."""
+        return FRAME_BYTES // self.ring.bytes
+
+    @property
+    def ranges(self) -> Iterator[tuple[int, int]]:
+        """The first cell of each frame, and the first cell after it."""
+        for start in range(0, self.cells, self.in_frame):
+            yield start, min(start + self.in_frame, self.cells)
+
+    @property
+    def frames(self) -> int:
+        """The number of frames."""
+        return -(-self.cells // self.in_frame)
+
+    def frame(self, step: str, start: int, values: Elements) -> Frame:
+        """The frame of the cells from `start` on."""
+        number = start // self.in_frame
+        payload = values.astype(self.ring.dtype.newbyteorder("<"), copy=False).tobytes()
+        return Frame(step, (), number, len(values), self.ring.bits, payload)
+
+    def read(self, step: str, number: int, frame: Frame) -> tuple[int, Elements]:
+        """The first cell and the elements of a frame. Args: number: of the frame that is due.
+
+        Raises: EncodingError where it is another frame, or has another size.
+        """
+        start = number * self.in_frame
+        count = min(self.in_frame, self.cells - start)
+        due = (step, 0, (), number)
+        size = count * self.ring.bytes
+        sizes = (frame.count, frame.width, len(frame.payload))
+        # frames come in order, each once
+        if number >= self.frames or frame.key != due:
+            expected = f"frame {number} of {step}" if number < self.frames else "no frame"
+            raise EncodingError(f"{frame.label} came where {expected} was due")
+        if sizes != (count, self.ring.bits, size):
+            raise EncodingError(
+                f"frame {number} of {step} has {count} cells of {self.ring.bits} bits, and "
+                f"{frame.count} of {frame.width} bits came in {len(frame.payload)} bytes"
+            )
+        kind = self.ring.dtype.newbyteorder("<")
+        return start, np.frombuffer(frame.payload, dtype=kind).astype(self.ring.dtype, copy=False)
+
+    def heard(self, step: str, number: int, frame: Frame, sender: str) -> tuple[int, Elements]:
+        """`read` of a sender's frame. Raises: RemoteProtocolError naming it."""
+        try:
+            return self.read(step, number, frame)
+        except EncodingError as error:
+            raise RemoteProtocolError(
+                f"{sender}: {error.message}", culprit=sender, step=STEP
+            ) from error
+
+    def wire_bytes(self, step: str) -> int:
+        """Bytes of all frames of a vector."""
+        full, rest = divmod(self.cells, self.in_frame)
+        counts = [self.in_frame] * full + [rest] * bool(rest)
+        return sum(
+            frame_bytes(step, (), number, count, self.ring.bits, count * self.ring.bytes)
+            for number, count in enumerate(counts)
+        )
+
+
+# --- masked form ----------------------------------------------------------------------------------
 
 VECTORS_FROM = 3
 """The least degree for which the dealer deals shares of a vector besides those of a number."""
@@ -38,60 +156,45 @@ def working_kind(ring: Ring, degree: int) -> np.dtype[np.unsignedinteger[Any]]:
     return np.dtype(np.uint64) if degree >= VECTORS_FROM else ring.dtype
 
 
-class MaskedForm(Protocol):
-    """One of a study's sums."""
-
-    times: int
-    """The multiple of ⟨mask, image⟩ that a share is less by."""
-
-    def image(self, total: Elements) -> Elements:
-        """The vector by which masks are multiplied. Args: total: (cells,) of `working_kind`."""
-        ...
-
-    def public(self, total: Elements, image: Elements) -> int:
-        """The part of the sum that everybody knows. Args: image: of this total.
-
-        Returns: congruent to the part.
-        """
-        ...
-
-    def dealt(self, mask: Elements) -> tuple[Elements | None, int]:
-        """The vector, if there is one, and the number of which the dealer deals shares.
-
-        Args: mask: (cells,) of `working_kind`, the sum of all masks.
-        """
-        ...
-
-    def own(self, table: Words) -> int:
-        """A node's part that is linear in its own table. Args: table: (cells,) uint64."""
-        ...
-
-
 @dataclass(frozen=True)
 class PairSum:
     """A sum over pairs, doubled."""
 
     form: Form
     times = 2
+    """The multiple of ⟨mask, image⟩ that a share is less by."""
 
     def image(self, total: Elements) -> Elements:
+        """The vector by which masks are multiplied. Args: total: (cells,) of `working_kind`."""
         return self.form.apply(total)
 
     def public(self, total: Elements, image: Elements) -> int:
+        """The part of the sum that everybody knows. Args: image: of this total.
+
+        Returns: congruent to the part.
+        """
+        # Ĥᵀ A Ĥ, which everybody can compute
         return inner(total, image)
 
     def dealt(self, mask: Elements) -> tuple[Elements | None, int]:
+        """The vector, if there is one, and the number of which the dealer deals shares.
+
+        Args: mask: (cells,) of `working_kind`, the sum of all masks.
+        """
+        # c = aᵀ A a, of which the nodes get shares
         return None, inner(mask, self.form.apply(mask))
 
     def own(self, table: Words) -> int:
+        """A node's part that is linear in its own table. Args: table: (cells,) uint64."""
         if isinstance(self.form, PairForm) and not self.form.own.terms:
             return 0  # f(r, r) is 0, as for differences and signs of them
+        # pairs (r, r) are no pairs: take them out
         return -inner(self.form.diagonal(), table)
 
 
 @dataclass(frozen=True)
 class TripleSum:
-    """A sum over triples, six times."""
+    """A sum over triples, six times. Its methods are those of `PairSum`."""
 
     form: TripleForm
     times = 1
@@ -100,13 +203,19 @@ class TripleSum:
         return self.form.gradient(widened(total))
 
     def public(self, total: Elements, image: Elements) -> int:
+        # C(Ĥ) − Q(Ĥ), public
         return self.form.value(widened(total))
 
     def dealt(self, mask: Elements) -> tuple[Elements | None, int]:
+        # ∇C(a) and −C(a) − Q(a): spec/grid.py, `deal`
         return self.form.dealt(widened(mask))
 
     def own(self, table: Words) -> int:
         return inner(self.form.diagonal(), table)
+
+
+MaskedForm = PairSum | TripleSum
+"""One of a study's sums."""
 
 
 def masked_forms(grid: Grid | DyadicGrid) -> Iterator[MaskedForm]:

@@ -33,17 +33,24 @@ from umpc.crypto.prg import FixedKeyHash, Stream
 from umpc.crypto.ring import Elements
 from umpc.crypto.rounds import Protocol
 from umpc.crypto.signing import Credentials
-from umpc.errors import EncodingError, LocalProtocolError, RemoteProtocolError
+from umpc.errors import EncodingError, LocalProtocolError
+from umpc.mpc.arrays import Words
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk, require
 from umpc.mpc.masked.material import dealt_bytes
-from umpc.protocols.arrays import Words
-from umpc.protocols.base.aggregation import NodeAggregation
-from umpc.protocols.grid.attempt import GridAttempt
+from umpc.protocols.base.node import NodeAggregation
+from umpc.protocols.grid.attempt import GridAttempt, check_signed, total_statement
 from umpc.protocols.grid.binding import grid_attempt
-from umpc.protocols.grid.masked_form import MaskedForm, masked_forms, working_kind
-from umpc.protocols.grid.masks import inner, mask_stream, vector_stream
-from umpc.protocols.grid.total import HISTOGRAM, STEP, TOTAL, check_signed, total_statement
+from umpc.protocols.grid.masked_form import (
+    HISTOGRAM,
+    TOTAL,
+    MaskedForm,
+    inner,
+    mask_stream,
+    masked_forms,
+    vector_stream,
+    working_kind,
+)
 from umpc.protocols.u_mpc.node import UMpcNode
 from umpc.study.messages import Frame
 
@@ -77,6 +84,7 @@ class GridNode(UMpcNode):
     def receive_seed(self, node_seed: bytes) -> None:
         """The seed of this node's mask, once."""
         super().receive_seed(node_seed)
+        # a_u follows from the dealer's seed
         self._table = NodeTable(self.grid_attempt, self.index, node_seed, self._own, self._keys)
 
     def protocol(self, chunk: Chunk, material: bytes, tree_hash: FixedKeyHash) -> Protocol[Any]:
@@ -84,6 +92,7 @@ class GridNode(UMpcNode):
         if chunk in self._begun:
             raise LocalProtocolError("a node of a grid gets each chunk once")
         ring = self.attempt.ring
+        # c_u, and of the last node parts of a vector
         size = dealt_bytes(self.attempt.plan(chunk), self.index, chunk.count)
         if len(material) != size:
             raise EncodingError(f"{size} bytes of shares were due, and {len(material)} came")
@@ -105,6 +114,7 @@ class GridNode(UMpcNode):
             raise LocalProtocolError("the records of this node were counted before")
         self._inner_begun = True
         grid = self.grid_attempt.grid
+        # h_u: own records counted by cell
         table = grid.tabulate(self.columns)
         yield
         # one vector of the table's size at a time
@@ -117,6 +127,7 @@ class GridNode(UMpcNode):
     def _totals(self) -> list[int]:
         """2·(S + noise), or 6 times of triples, shared: uniform given the sum over all nodes."""
         noises = map(sum, zip(*self._parts, self.noise, strict=True))
+        # factor · (S + noise), so noise counts as often
         parts = zip(self.table.shares, noises, self._zeros, strict=True)
         return [share + self.grid_attempt.factor * noise + zero for share, noise, zero in parts]
 
@@ -191,8 +202,10 @@ class NodeTable:
         self._table = None
         stream = mask_stream(self._seed, self.attempt.id)
         for start, stop in layout.ranges:
+            # a_u of these cells
             mask: Elements = stream.words(stop - start, layout.ring.dtype)
             masked = table[start:stop].astype(layout.ring.dtype)
+            # ĥ_u = h_u + a_u: a one-time pad in the ring
             masked += mask
             yield layout.frame(HISTOGRAM, start, masked)
 
@@ -204,17 +217,13 @@ class NodeTable:
         if not self._is_masked:
             raise LocalProtocolError("the total comes after this node's own table has left")
         layout = self.attempt.layout
-        try:
-            start, values = layout.read(TOTAL, self._came, frame)
-        except EncodingError as error:
-            coordinator = self.attempt.study.coordinator
-            raise RemoteProtocolError(
-                f"{coordinator}: {error.message}", culprit=coordinator, step=STEP
-            ) from error
+        relay = self.attempt.study.coordinator
+        start, values = layout.heard(TOTAL, self._came, frame, relay)
         if self._total is None:
             kind = working_kind(layout.ring, self.attempt.study.degree)
             self._total = np.empty(layout.cells, dtype=kind)
         self._total[start : start + len(values)] = values
+        # sign what was heard, byte for byte
         self._hash.update(frame.payload)
         self._came += 1
         return self._came == layout.frames
@@ -235,6 +244,7 @@ class NodeTable:
         Raises: RemoteProtocolError naming the coordinator.
         """
         relay = self.attempt.study.coordinator
+        # every node heard one Ĥ, before any share is made
         check_signed(self._statement, self.attempt.members, self._keys, signatures, relay)
         total = self._total
         if total is None:
@@ -244,17 +254,23 @@ class NodeTable:
             for place, form in enumerate(masked_forms(self.attempt.grid))
         ]
         parts = zip(self._numbers, self._own_parts, of_total, strict=True)
+        # c_u − Σ f(r, r) − ⟨a_u, 2·A·Ĥ⟩
         self._shares = [number + own + part for number, own, part in parts]
         self._total = None
         self._vectors.clear()
+        # the mask has served
         self._seed = b""
 
     def _share(self, total: Elements, place: int, form: MaskedForm) -> int:
         """The part of a node's share that depends on the total."""
+        # spec/grid.py, `image`
         image = form.image(total)
+        # H = Ĥ − a: the cross terms of Hᵀ A H
         share = -form.times * self._with_mask(image)
         if place < self.attempt.vectors:
+            # over triples: ⟨∇C(a)_u, Ĥ⟩ as well
             share += self._with_vector(place, total)
+        # the public part counts once
         if self.node == 0:
             share += form.public(total, image)
         return share

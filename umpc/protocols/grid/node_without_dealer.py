@@ -25,6 +25,7 @@ import numpy as np
 from umpc.crypto.prg import FixedKeyHash, derive, digest
 from umpc.crypto.rounds import Finished, Message, Protocol, resume
 from umpc.errors import EncodingError, LocalProtocolError
+from umpc.mpc.arrays import Words
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk, require
 from umpc.mpc.transfers.committee_links import CommitteeLinks
@@ -34,12 +35,9 @@ from umpc.mpc.transfers.ot_inner_products import (
     receive_inner_products,
     send_inner_products,
 )
-from umpc.protocols.arrays import Words
 from umpc.protocols.grid.binding import grid_attempt
-from umpc.protocols.grid.cross_terms import CrossPair
-from umpc.protocols.grid.masked_form import PairSum, masked_forms
-from umpc.protocols.grid.masks import inner
-from umpc.protocols.grid.without_dealer import SET_UP_ROUND, DealerlessAttempt
+from umpc.protocols.grid.cross_terms import SET_UP_ROUND, CrossPair, DealerlessAttempt
+from umpc.protocols.grid.masked_form import PairSum, inner, masked_forms
 from umpc.protocols.u_mpc.node import UMpcNode
 
 
@@ -77,6 +75,7 @@ class DealerlessNode(UMpcNode):
         self._sums = [0] * attempt.sums
         self._links = {
             peer: self._link(pair, peer, node_seed)
+            # a channel for each node with which it has a cross term
             for nodes, pair in attempt.pairs.items()
             for peer in nodes
             if self.index in nodes and peer != self.index
@@ -86,12 +85,14 @@ class DealerlessNode(UMpcNode):
         """This node's end of a channel; the sender of the cross term sends in transfers."""
         ends = (pair.sender, pair.chooser)
         names = [self.attempt.members[end].name for end in ends]
+        # names the channel, the same at both ends
         purpose = digest(b"umpc cross terms 1", self.attempt.id)
         seed = derive(node_seed, "cross terms", peer)
         return CommitteeLinks(ends.index(self.index), names, purpose, seed)
 
     def set_up(self, peer: int) -> Protocol[None] | None:
         """The channel of the cross term with a peer, then that of the committee's coins."""
+        # a committee's coins have a channel of their own
         coins = super().set_up(peer)
         link = self._links.get(peer)
         if link is None:
@@ -113,12 +114,14 @@ class DealerlessNode(UMpcNode):
         """The own records by cell, counted at the first use."""
         if self._own_table is None:
             grid = self.dealerless_attempt.grid
+            # h, then A·h of each sum
             table = grid.tabulate(self.columns)
             images = []
             own = []
             for each in masked_forms(grid):
                 form = require(each, PairSum).form
                 images.append(form.apply(table))
+                # hᵀ A h − ⟨diagonal, h⟩: pairs inside the node
                 own.append(inner(table, images[-1]) + each.own(table))
             self._own_table = OwnTable(table, images, own)
         return self._own_table
@@ -137,20 +140,24 @@ class DealerlessNode(UMpcNode):
         cells = slice(chunk.start, chunk.stop)
         own = self._counted
         seat = self._links[peer].seat()
+        # Gilboa 1999: sender has (A·h)_c, chooser the bits of h'_c
         if self.index == pair.sender:
             sender = _of_chunk(seat.senders[1], chunk)
             vectors = [image[cells] for image in own.images]
             return send_inner_products(sender, vectors, plan.bits, plan.width)
         receiver = _of_chunk(seat.receivers[0], chunk)
+        # entries less their least value: fewer bits to choose by
         offset = pair.records * attempt.range_of(chunk).low
         entries = own.table[cells] - np.uint64(offset % (1 << 64))
         if plan.bits == plan.width:
             entries &= np.uint64((1 << plan.width) - 1)
         name = seat.names[0]
+        # spec/grid.py, `inner_products`
         return receive_inner_products(receiver, entries, plan.bits, plan.width, plan.sums, name)
 
     def _keep(self, chunk: Chunk, shares: Any) -> None:
         """The shares of a chunk's inner products count twice."""
+        # A is symmetric: hᵀAh' + h'ᵀAh
         self._sums = [total + 2 * share for total, share in zip(self._sums, shares, strict=True)]
 
     def own_steps(self) -> Iterator[None]:
@@ -161,6 +168,7 @@ class DealerlessNode(UMpcNode):
         own = self._counted
         yield
         for place, image in enumerate(own.images):
+            # the sender adds the offset's part back
             self._sums[place] += own.own[place] + 2 * self._added_back(image)
         self._inner_done = True
         yield

@@ -1,7 +1,15 @@
-"""The grid: the protocol object."""
+"""The grid: the protocol object.
+
+*Coordinator.* The coordinator's side of a grid: it adds up masked histograms, and later the nodes'
+shares.
+
+*Reveals*: masked histograms and their total, which are uniform; shares that are uniform given their
+sums; and the noisy sums.
+"""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
@@ -9,28 +17,41 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from umpc.crypto.signing import Credentials, Verify
+from umpc.crypto.ring import Ring
+from umpc.crypto.signing import Verify
+from umpc.errors import LocalProtocolError
+from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import require
 from umpc.planning.reference_table import PredictedError, ReferenceTable
 from umpc.protocols.base.bins import bias_of_bins, read_bins
-from umpc.protocols.base.coordinator import CoordinatorSide
+from umpc.protocols.base.coordinator import CoordinatorAggregation, CoordinatorSide
 from umpc.protocols.base.protocol import Dealing, ExactKind, Line, StudyProtocol, Trial, Variant
 from umpc.protocols.base.seed_agreement import Entropy
-from umpc.protocols.grid.attempt import GridAttempt
-from umpc.protocols.grid.binding import grid_attempt, grid_of, statistic_of_grid
-from umpc.protocols.grid.coarse import binned_table, check_coarse, described
-from umpc.protocols.grid.coordinator import GridCoordinator
-from umpc.protocols.grid.cost import cost_of, work_seconds
-from umpc.protocols.grid.cross_terms import transfers_of
+from umpc.protocols.grid.attempt import GridAttempt, check_signed, total_statement
+from umpc.protocols.grid.binding import (
+    cost_of,
+    grid_attempt,
+    grid_of,
+    ring_of,
+    statistic_of_grid,
+    work_seconds,
+)
+from umpc.protocols.grid.coarse import binned_table, check_coarse, described, limits_of
+from umpc.protocols.grid.cross_terms import DealerlessAttempt, check_transfers, transfers_of
+from umpc.protocols.grid.masked_form import HISTOGRAM, TOTAL, factor_of
 from umpc.protocols.grid.settings import BACKEND, EDGES, GridSettings, check_grade, check_settings
-from umpc.protocols.grid.without_dealer import DealerlessAttempt
-from umpc.protocols.u_mpc.protocol import UMpc
+from umpc.protocols.u_mpc.noise_binding import noise_of_sums
+from umpc.protocols.u_mpc.protocol import UMpc, UMpcCoordinator
+from umpc.protocols.u_mpc.settings import noisy_sums, sum_reports
 from umpc.protocols.u_mpc.theory import error_of_sums
 from umpc.study.attempt import Attempt
 from umpc.study.cost import Cost
 from umpc.study.document import Study
+from umpc.study.making_report import Limits, check_sums, impossible
+from umpc.study.messages import Frame
+from umpc.study.report import SumReport
 from umpc.study.settings import HONEST, Settings
-from umpc.study.sizes import ClassCounts, Member
+from umpc.study.sizes import ClassCounts, Member, Sizes
 from umpc.ustat.clear import Columns
 
 if TYPE_CHECKING:
@@ -50,6 +71,10 @@ class GridProtocol(UMpc):
     adversaries = (HONEST,)
     chosen_by: Mapping[str, str] = MappingProxyType({"backend": BACKEND})
     estimates_variance = False
+    usual_of_grade = StudyProtocol.usual_of_grade
+    usual_of_degree = StudyProtocol.usual_of_degree
+    complete = StudyProtocol.complete
+    """A grid is over all sets, so nothing is left open."""
 
     def numbers_records(self, study: Study) -> bool:
         return False  # a node counts its records, and adds whole numbers: in any order the same
@@ -57,22 +82,12 @@ class GridProtocol(UMpc):
     def check_grade(self, study: Study) -> None:
         check_grade(study)
 
-    def usual_of_grade(self, entries: Mapping[str, Any], adversary: str) -> Mapping[str, Any]:
-        return entries
-
-    def usual_of_degree(self, entries: Mapping[str, Any], degree: int) -> Mapping[str, Any]:
-        return entries
-
     def has_links(self, study: Study) -> bool:
         talk = study.coins != "none" or study.preprocessing == "none"
         return len(study.nodes) > 1 and talk
 
     def read_settings(self, entries: Mapping[str, Any], nodes: int, epsilon: str) -> Settings:
         return super().read_settings({"edges": EDGES, **read_bins(entries)}, nodes, epsilon)
-
-    def complete(self, study: Study) -> Study:
-        """A grid is over all sets, so nothing is left open."""
-        return study
 
     def check(self, study: Study) -> None:
         check_settings(study)
@@ -98,25 +113,17 @@ class GridProtocol(UMpc):
     ) -> Attempt:
         return grid_attempt(study, members, openings)
 
-    def node(
-        self,
-        own: Credentials,
-        study: Study,
-        columns: Mapping[str, np.ndarray],
-        records: int,
-        entropy: Entropy,
-    ) -> NodeSide:
+    def node_class(self, study: Study) -> type[NodeSide]:
         from umpc.protocols.grid.node import GridNode
         from umpc.protocols.grid.node_without_dealer import DealerlessNode
 
-        kind = DealerlessNode if study.preprocessing == "none" else GridNode
-        return kind(own, study, columns, records, entropy)
+        return DealerlessNode if study.preprocessing == "none" else GridNode
 
     def coordinator(self, study: Study, verify: Verify) -> CoordinatorSide:
         return GridCoordinator(study, verify)
 
     def dealing(self, attempt: Attempt, entropy: Entropy) -> Dealing:
-        from umpc.protocols.grid.dealing import GridDealing
+        from umpc.protocols.grid.attempt import GridDealing
 
         return GridDealing(require(attempt, GridAttempt), entropy)
 
@@ -124,18 +131,11 @@ class GridProtocol(UMpc):
         return cost_of(require(attempt, GridAttempt))
 
     def describe_run(self, attempt: Attempt) -> Iterator[Line]:
-        study = attempt.study
         sizes = attempt.sizes
         cost = self.cost(attempt)
-        ring = require(attempt, GridAttempt).ring
         yield "sets", f"all {sizes.edges:,} of {sizes.records:,} records"
-        yield from self.describe(study)
-        for kernel, law in zip(study.parsed_kernels, self.noise(sizes), strict=True):
-            deviation = law.std * float(kernel.unit) / sizes.edges
-            yield (
-                "noise",
-                f"standard deviation {deviation:.4g} of a mean, in a ring of {ring.bits} bits",
-            )
+        yield from self.describe(attempt.study)
+        yield from self._noise_lines(attempt)
         yield "rounds", f"{cost.rounds}: {_rounds_in_words(attempt)}, and the reveal"
         yield (
             "bytes",
@@ -199,3 +199,100 @@ def _rounds_in_words(attempt: Attempt) -> str:
         return "masked histograms and their total"
     most = max(transfers_of(attempt.members, attempt.ranges, attempt.width))
     return f"extensions and corrections of at most {most:,} transfers a node"
+
+
+# --- coordinator ----------------------------------------------------------------------------------
+
+
+class TotalOfTables:
+    """The total of one attempt: (cells,) of the ring, and how many frames came from each node.
+
+    Args: keys: the nodes' public keys.
+    """
+
+    def __init__(self, attempt: GridAttempt, keys: Sequence[bytes]):
+        self.attempt = attempt
+        self._keys = keys
+        self._total = np.zeros(attempt.layout.cells, dtype=attempt.ring.dtype)
+        self._came = [0] * len(attempt.members)
+
+    def add(self, node: int, frame: Frame) -> bool:
+        """Add a node's next frame. Returns: whether it was the last one.
+
+        Raises: RemoteProtocolError naming the node, also for a frame that it sent before.
+        """
+        layout = self.attempt.layout
+        name = self.attempt.members[node].name
+        # spec/grid.py, `run`: ĥ_u, uniform without the node's seed
+        start, values = layout.heard(HISTOGRAM, self._came[node], frame, name)
+        # Ĥ = Σ ĥ_u = H + a
+        self._total[start : start + len(values)] += values
+        self._came[node] += 1
+        return self._came[node] == layout.frames
+
+    def total(self) -> Iterator[Frame]:
+        """The frames of the total, each time anew."""
+        layout = self.attempt.layout
+        if any(came != layout.frames for came in self._came):
+            raise LocalProtocolError("the total is told when all masked histograms have come")
+        for start, stop in layout.ranges:
+            yield layout.frame(TOTAL, start, self._total[start:stop])
+
+    def check_signed(self, signatures: Sequence[bytes]) -> None:
+        """Every node must have signed this total. Raises: RemoteProtocolError naming the node."""
+        state = hashlib.sha256()
+        for frame in self.total():
+            state.update(frame.payload)
+        # each node's signature, where it comes from
+        statement = total_statement(self.attempt.id, state.digest())
+        check_signed(statement, self.attempt.members, self._keys, signatures, None)
+
+
+class GridCoordinator(UMpcCoordinator):
+    """One study, one attempt. Lists are in the study's order of nodes."""
+
+    _aggregation: TotalOfTables | None = None
+
+    @property
+    def aggregation(self) -> CoordinatorAggregation | None:
+        if self.study.preprocessing == "none":
+            return None
+        if self._aggregation is None:
+            attempt = require(self.attempt, GridAttempt)
+            self._aggregation = TotalOfTables(attempt, self._keys)
+        return self._aggregation
+
+    def check_sizes(self, members: Sequence[Member]) -> None:
+        sizes = Sizes.of(self.study, members)
+        _ = sizes.edges
+        ring = ring_of(sizes)
+        grid = grid_of(self.study)
+        if self.study.preprocessing == "none":
+            check_transfers(self.study, members, grid, ring.bits - 1)
+
+    def _ring(self, sizes: Sizes) -> Ring:
+        return ring_of(sizes)
+
+    def _make_attempt(self, members: Sequence[Member], openings: Sequence[bytes]) -> SharedAttempt:
+        return grid_attempt(self.study, members, openings)
+
+    def _cost(self, attempt: SharedAttempt, *, prepared: bool) -> Cost:
+        return cost_of(require(attempt, GridAttempt))
+
+    def _limits(self, sums: Sequence[SumReport]) -> Limits | None:
+        return limits_of(self.study, sums)
+
+    def _sums(self, shares: Sequence[bytes], sizes: Sizes) -> list[SumReport]:
+        """Half of what the shares add up to, or a sixth; it is whole unless somebody deviated.
+
+        Raises: ImpossibleResult.
+        """
+        laws = noise_of_sums(sizes)
+        factor = factor_of(self.study.degree)
+        multiplied = noisy_sums(shares, len(self.study.kernels))
+        # each is 2·S (6·S): another remainder means that somebody deviated
+        if any(total % factor for total in multiplied):
+            raise impossible(self.study, f"shares add up to a multiple of {factor}")
+        totals = [total // factor for total in multiplied]
+        check_sums(sizes, totals, [law.tail_bound() for law in laws])
+        return sum_reports(sizes, totals, laws)

@@ -2,11 +2,9 @@
 
 | file | what it holds |
 |---|---|
-| `protocol.py` | `UMpc`, the protocol object |
+| `protocol.py` | `UMpc`, the protocol object, and the coordinator's side |
 | `settings.py` | the settings of a study, their usual values and rules |
 | `noise_binding.py` | the noise of each sum, and the attempt in a ring that holds both |
-| `edge_budget.py` | the usual number of edges |
-| `node.py` | a node's side from then on: edges in cells, and the noisy share |
-| `coordinator.py` | the coordinator's side: it adds up the noisy shares |
-| `theory.py` | the predicted error, and how many edges an error needs |
+| `node.py` | a node's side: noise, seed and channels, edges in cells, the noisy share |
+| `theory.py` | the predicted error, how many edges an error needs or a budget pays for |
 """

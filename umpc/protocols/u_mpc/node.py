@@ -9,7 +9,7 @@
 `add` may be called from another thread than the rest: results are appended to a list, never added
 in place.
 
-*Preparing node.* A node's side of U-MPC until it is prepared: E, noise, seed, channels and coins.
+*Prepare.* E, noise, seed, channels and coins.
 
     attempt = side.begin(openings)         E, plans, noise and zero share
     side.receive_seed(node_seed)           masks
@@ -36,7 +36,8 @@ from umpc.crypto.signing import Credentials
 from umpc.crypto.zero_shares import zero_shares
 from umpc.errors import LocalProtocolError
 from umpc.mpc.attempt import SharedAttempt
-from umpc.mpc.backends import Cells, backend_of, tosses_apart, transfers_of
+from umpc.mpc.backends import backend_of, tosses_apart, transfers_of
+from umpc.mpc.cells import Cells
 from umpc.mpc.chunks import AHEAD, Chunk
 from umpc.mpc.garbled.cells import GarbledCells
 from umpc.mpc.masked.cells import CommitteeTransfers, SharedCells
@@ -55,9 +56,12 @@ from umpc.study.document import Study
 from umpc.ustat.cell_rows import Owners
 from umpc.ustat.clear import Columns
 
+INNER_CHUNK = 1 << 17
+"""Edges inside the node that are evaluated at once."""
 
-class PreparingNode(NodeSide):
-    """One node, one study, one attempt, in *prepare*. Args: as in SeedAgreement."""
+
+class UMpcNode(NodeSide):
+    """One node, one study, one attempt. Args: as in SeedAgreement."""
 
     _attempt: SharedAttempt | None = None
     noise: Sequence[int] = ()
@@ -71,6 +75,11 @@ class PreparingNode(NodeSide):
         self._parts: list[Sequence[int]] = []
         self._toss_begun = False
         self._tossed = False
+        self._begun: set[Chunk] = set()
+        self._chunks_added = 0
+        self._inner_begun = False
+        self._inner_done = False
+        self._is_released = False
 
     @property
     def attempt(self) -> SharedAttempt:
@@ -90,7 +99,9 @@ class PreparingNode(NodeSide):
         """
         if self._attempt is not None:
             raise LocalProtocolError("begin comes once, after agree")
+        # Sinh & Ramon 2025, section 3: one random E, from the joint seed
         attempt = self._make_attempt(openings)
+        # noise is calibrated for δ_max: check it on E itself
         degree = int(attempt.hypergraph.degrees(self.index).max(initial=0))
         if degree > attempt.sizes.max_degree:
             raise LocalProtocolError(
@@ -99,7 +110,9 @@ class PreparingNode(NodeSide):
             )
         _ = attempt.program  # a kernel that is too large is refused before anything is dealt
         self._attempt = attempt
+        # spec/noise.py, `own_share`: drawn before any record is looked at
         self.noise = self._own_noise(attempt)
+        # a member's words for coins that the dealer deals for
         own_coins = attempt.noise_chunks if self.index in attempt.committee else ()
         self._drawn = {chunk: self._random_words(chunk.count) for chunk in own_coins}
         # The coins' own seed: the dealer, who may know the other seed, never sees this one.
@@ -107,11 +120,13 @@ class PreparingNode(NodeSide):
         # They use that seed, or the cells do.
         self._transfers = transfers_of(self.study, attempt, self.index, self._coin_seed)
         names = [member.name for member in attempt.members]
+        # spec/zero_shares.py, `neighbours`
         masked_with = set(attempt.zero_share_peers(self.index))
         keys = [
             member.public_key if other in masked_with else b""
             for other, member in enumerate(attempt.members)
         ]
+        # Bonawitz et al. 2017: shares are uniform given their sum
         self._zeros = zero_shares(
             self.index, names, keys, self._key, attempt.id, attempt.ring, attempt.sums
         )
@@ -123,9 +138,11 @@ class PreparingNode(NodeSide):
     def _own_noise(self, attempt: SharedAttempt) -> list[int]:
         """The number that this node adds to each sum; in a committee the first member's offset."""
         if attempt.coins:
+            # the public offset counts once
             is_first = self.index == attempt.committee[0]
             return [-coins.offset * is_first for coins in attempt.coins]
         laws = noise_of_sums(attempt.sizes)
+        # own part of each sum's noise (Balle et al. 2020 for discrete Laplace)
         return [law.draw(self._random_bits) for law in laws if isinstance(law, NodeNoise)]
 
     def _random_words(self, count: int) -> np.ndarray:
@@ -154,6 +171,7 @@ class PreparingNode(NodeSide):
         """
         if self._cells is not None:
             raise LocalProtocolError("the node's seed came before; masks are made once")
+        # masks follow from this seed, so it comes once
         backend = backend_of(self.study)
         self._cells = backend(
             self.attempt, self.index, self.columns, node_seed, self._drawn, self._coin_seed
@@ -169,13 +187,14 @@ class PreparingNode(NodeSide):
     def set_up(self, peer: int) -> Protocol[None] | None:
         """The messages between this node and a peer that go before all data, if any."""
         if self._transfers is not None:
+            # coins' channels need no seed of the dealer's
             return self._transfers.set_up(peer)
         return None if self.tosses_early else self.cells.set_up(peer)
 
     @property
     def _channels(self) -> GarbledCells | CommitteeTransfers | None:
         """The part of this node with channels of transfers, if former ones may serve it."""
-        if type(self).set_up is not PreparingNode.set_up:
+        if type(self).set_up is not UMpcNode.set_up:
             return None
         return self._cells if isinstance(self._cells, GarbledCells) else self._transfers
 
@@ -210,26 +229,9 @@ class PreparingNode(NodeSide):
         return None if protocol is None else self._add_tossed(protocol)
 
     def _add_tossed(self, protocol: Mesh[list[int]]) -> Mesh[None]:
+        # a share of the noise: it enters the sum unseen
         self._parts.append((yield from protocol))
         self._tossed = True
-
-
-INNER_CHUNK = 1 << 17
-"""Edges inside the node that are evaluated at once."""
-
-
-class UMpcNode(PreparingNode):
-    """One node, one study, one attempt. Args: as in SeedAgreement."""
-
-    def __init__(
-        self, own: Credentials, study: Study, columns: Columns, records: int, entropy: Entropy
-    ):
-        super().__init__(own, study, columns, records, entropy)
-        self._begun: set[Chunk] = set()
-        self._chunks_added = 0
-        self._inner_begun = False
-        self._inner_done = False
-        self._is_released = False
 
     @property
     def mesh(self) -> MeshSide:
@@ -249,6 +251,7 @@ class UMpcNode(PreparingNode):
 
     def fields_for(self, peer: int) -> list[Message]:
         """Round 1: this node's records that occur in an edge with the peer, masked or as labels."""
+        # Sinh & Ramon 2025, 3.1, step 1: records under masks, or labels
         return self.cells.fields_for(peer)
 
     def due_fields(self, peer: int) -> list[Message]:
@@ -270,6 +273,7 @@ class UMpcNode(PreparingNode):
         Raises: EncodingError on malformed material.
         """
         with self._beginning(chunk):
+            # Sinh & Ramon 2025, 3.1, step 2: shares of the chunk's kernel values
             return self.cells.protocol(chunk, material, tree_hash)
 
     def batch(self, chunks: Sequence[Chunk], materials: Sequence[bytes]) -> OwnerBatch | None:
@@ -290,6 +294,7 @@ class UMpcNode(PreparingNode):
     @contextmanager
     def _beginning(self, *chunks: Chunk) -> Iterator[None]:
         """Begin chunks, each once, whether or not its triples were made before."""
+        # a chunk's masks serve once, in whatever parts it is run
         work = {chunk if chunk.part in ("", AHEAD) else replace(chunk, part="") for chunk in chunks}
         is_new = len(work) == len(chunks) and self._begun.isdisjoint(work)
         if not is_new or not all(map(self.cells.is_ready, chunks)):
@@ -301,6 +306,7 @@ class UMpcNode(PreparingNode):
         """A chunk's result: its share of each sum, or of noise its share of the noise's own sum."""
         if chunk.noise:
             sums = range(len(self.study.kernels))
+            # coins of one sum add nothing to the others
             shares = [shares[0] * (number == chunk.sum) for number in sums]
         self._keep(chunk, shares)
         self._chunks_added += 1
@@ -314,6 +320,7 @@ class UMpcNode(PreparingNode):
             raise LocalProtocolError("the edges inside this node were evaluated before")
         self._inner_begun = True
         owners = (self.index,) * self.study.degree
+        # step 2 for edges of one owner: no message
         cell = self.attempt.hypergraph.cells.get(owners)
         count = cell.count if cell else 0
         step = self._edges_at_once
@@ -324,6 +331,7 @@ class UMpcNode(PreparingNode):
             records = [
                 {name: column.take(side) for name, column in self.columns.items()} for side in index
             ]
+            # the plaintext oracle, on this node's own records
             values = [kernel.evaluate(records) for kernel in self.study.parsed_kernels]
             self._keep_inner(owners, start, values)
             yield
@@ -334,6 +342,7 @@ class UMpcNode(PreparingNode):
         return INNER_CHUNK
 
     def _keep_inner(self, owners: Owners, start: int, values: list[np.ndarray]) -> None:
+        # mod 2^64, hence right mod 2^32 as well
         totals = [int(column.view(np.uint64).sum(dtype=np.uint64)) for column in values]
         self._parts.append(totals)
 
@@ -347,15 +356,18 @@ class UMpcNode(PreparingNode):
         if self._is_released:
             raise LocalProtocolError("the share was released before")
         due = sum(1 for _ in self.attempt.chunks_of(self.index))
+        # an incomplete share would shift the result unnoticed
         if self._chunks_added != due or not self._inner_done:
             raise LocalProtocolError(
                 f"{self._chunks_added} of {due} chunks are evaluated; the share is not complete"
             )
+        # without coins there would be no noise
         if self._tossed != self.attempt.tosses(self.index):
             raise LocalProtocolError(
                 "the committee's coins were not tossed; the share has no noise"
             )
         self._is_released = True
+        # Sinh & Ramon 2025, 3.1, step 4: the noisy share, once
         return self._released(self._share())
 
     def _share(self) -> bytes:
@@ -368,4 +380,5 @@ class UMpcNode(PreparingNode):
 
     def _totals(self) -> list[int]:
         """The node's share of each sum, with its noise and its zero share."""
+        # S_u + noise_u + zero share, mod 2^w
         return list(map(sum, zip(*self._parts, self.noise, self._zeros, strict=True)))

@@ -26,7 +26,7 @@ from umpc.dp.events import (
 from umpc.dp.skellam import DistributedSkellam, SkellamShare
 from umpc.errors import RangeError
 from umpc.mpc.attempt import SharedAttempt
-from umpc.mpc.masked.committee_coins import FAILURE_BITS, CoinToss, committee_size
+from umpc.mpc.masked.material import FAILURE_BITS, CoinToss, committee_size
 from umpc.protocols.u_mpc.settings import UMpcSettings
 from umpc.study.document import Study
 from umpc.study.parts import changed_at_once
@@ -52,10 +52,13 @@ def noise_of_sums(sizes: Sizes) -> tuple[SumNoise, ...]:
     Skellam noise is calibrated for all sums at once, whatever the parts are.
     """
     study = sizes.study
+    # basic composition: ε_i for each sum
     parts = list(zip(study.epsilons, sizes.sensitivities, strict=True))
     if study.noise == "in_mpc":
+        # Dwork et al. 2006: one draw, from biased coins
         return tuple(_committee_laplace(*part) for part in parts)
     if study.noise == "binomial":
+        # δ is divided as ε is
         share = study.exact_delta / study.exact_epsilon
         return tuple(
             CommitteeBinomial(epsilon, epsilon * share, sensitivity)
@@ -64,8 +67,10 @@ def noise_of_sums(sizes: Sizes) -> tuple[SumNoise, ...]:
     nodes = len(study.nodes)
     if study.noise == "skellam":
         epsilon, delta = study.exact_epsilon, study.exact_delta
+        # one joint budget for the vector of sums
         return _skellam(epsilon, delta, sizes.sensitivities, nodes, study.honest)
     return tuple(
+        # Balle et al. 2020: h = N − t nodes' parts suffice
         DistributedLaplace(epsilon, sensitivity, nodes, study.honest)
         for epsilon, sensitivity in parts
     )
@@ -89,9 +94,11 @@ def delta_of_sums(sizes: Sizes) -> Fraction:
     """δ of a study: its own, that of finite bits, and that of a committee without honest member."""
     study = sizes.study
     laws = noise_of_sums(sizes)
+    # δ of finite bits of each threshold
     bits = sum((law.delta for law in laws if isinstance(law, CommitteeLaplace)), Fraction(0))
     draws = any(isinstance(law, CommitteeNoise) for law in laws)
     all_nodes = committee_size(len(study.nodes), study.max_colluding) == len(study.nodes)
+    # Sinh & Ramon 2025, M_HF: all members collude
     dishonest = Fraction(1, 1 << FAILURE_BITS) if draws and not all_nodes else Fraction(0)
     return min(Fraction(1), study.exact_delta + bits + dishonest)
 
@@ -101,6 +108,7 @@ def least_delta_of_bits(study: Study) -> Fraction:
     if study.noise != "in_mpc":
         return Fraction(0)
     parts = zip(study.parsed_kernels, study.epsilons, strict=True)
+    # a record in one edge: the least that it may change
     changes = [(edge_change(each, study.adversary) / each.unit, part) for each, part in parts]
     return sum((_committee_laplace(part, ceil(most)).delta for most, part in changes), Fraction(0))
 
@@ -110,6 +118,7 @@ def events_of_sums(sizes: Sizes) -> tuple[Event, ...]:
     laws = noise_of_sums(sizes)
     events: list[Event] = []
     own = Fraction(0)
+    # strata: one event for sums of one part of ε
     for group in sizes.study.sums_sharing_epsilon:
         event = _event_of([laws[place] for place in group], sizes.study)
         events += [event] if event else []
@@ -131,6 +140,7 @@ def _event_of(laws: Sequence[SumNoise], study: Study) -> Event | None:
         return None
     epsilon = noisy[0].epsilon
     if len(laws) > 1:  # a record changes the sums of so many strata
+        # several strata change together
         epsilon *= changed_at_once(study.degree, len(laws))
     if isinstance(noisy[0], CommitteeNoise):
         own = sum((law.delta for law in noisy if isinstance(law, CommitteeNoise)), Fraction(0))
@@ -138,6 +148,7 @@ def _event_of(laws: Sequence[SumNoise], study: Study) -> Event | None:
     if len(laws) > 1:
         return PureEvent(epsilon)
     sensitivity = noisy[0].sensitivity
+    # exact law of the noise, for tighter composition
     return LaplaceEvent(sensitivity / epsilon, sensitivity)
 
 
@@ -152,6 +163,7 @@ def ring_for(sizes: Sizes, tails: Sequence[int]) -> Ring:
     adversary = sizes.study.adversary
     return smallest_ring(
         max(
+            # |Σ f| ≤ |E| · max |f|, and noise but for 2^-64
             sizes.edges * ceil(edge_interval(kernel, adversary).magnitude / kernel.unit) + tail
             for kernel, tail in kernels
         )
@@ -187,14 +199,19 @@ def _new_attempt(
     sizes = Sizes.of(study, members)
     check_edges(sizes)
     laws = noise_of_sums(sizes)
-    coins = [
+    ring = ring_for(sizes, [law.tail_bound() for law in laws])
+    dealt = study.settings_as(UMpcSettings).coins == "dealt"
+    return SharedAttempt(study, members, openings, ring, coins_of(laws), coins_dealt=dealt)
+
+
+def coins_of(laws: Sequence[SumNoise]) -> list[CoinToss]:
+    """The coins of each sum's noise, where a committee draws it."""
+    # spec/noise.py, `committee_law`
+    return [
         CoinToss(law.thresholds, law.weights, law.offset)
         for law in laws
         if isinstance(law, CommitteeNoise)
     ]
-    ring = ring_for(sizes, [law.tail_bound() for law in laws])
-    dealt = study.settings_as(UMpcSettings).coins == "dealt"
-    return SharedAttempt(study, members, openings, ring, coins, coins_dealt=dealt)
 
 
 def check_edges(sizes: Sizes) -> None:
@@ -202,6 +219,7 @@ def check_edges(sizes: Sizes) -> None:
     study = sizes.study
     count = sizes.edges
     cells = comb(sizes.holders + study.degree - 1, study.degree)
+    # complete sets have a cell for every group of owners
     if count == sizes.sets and pairings_of(study.edges) is None and cells > MAX_CELLS:
         raise RangeError(
             f"all sets of {study.degree} records of {sizes.holders} nodes have {cells} different "

@@ -6,37 +6,39 @@ own.
 Beyond USUAL_COMMITTEE nodes each node adds noise by default, of which that of any honest ones
 suffices: N/(N − t) times the variance of one draw. A committee draws once under shares, at a price
 in bytes that a study's author may want to pay.
+
+*Coordinator.* The coordinator's side of U-MPC: it checks the nodes' noisy shares and adds them up.
+
+*Reveals*: the coordinator learns shares that are uniform to it, and the noisy sums. It refuses a
+sum that no records and no noise can give.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import partial
 from math import sqrt
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from umpc.crypto.signing import Credentials, Verify
+from umpc.crypto.ring import RINGS, Ring
+from umpc.crypto.signing import Verify
 from umpc.dp.composition import concentrated_rho
 from umpc.dp.events import ConcentratedEvent, Event
-from umpc.errors import LocalProtocolError
+from umpc.errors import AlreadyReleased, LocalProtocolError, RemoteProtocolError
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.backends import predict
 from umpc.planning.reference_table import PredictedError, ReferenceTable
 from umpc.protocols.base.coordinator import CoordinatorSide
-from umpc.protocols.base.promise import PromiseTerms
+from umpc.protocols.base.promise import DEALER, NOBODY, PromiseTerms, Trust
 from umpc.protocols.base.protocol import Line, StudyProtocol, Variant
-from umpc.protocols.base.seed_agreement import Entropy
-from umpc.protocols.base.trust import DEALER, NOBODY, Trust
-from umpc.protocols.u_mpc.coordinator import UMpcCoordinator
-from umpc.protocols.u_mpc.edge_budget import usual_edges
 from umpc.protocols.u_mpc.noise_binding import (
+    check_edges,
     delta_of_sums,
     events_of_sums,
     least_delta_of_bits,
     noise_of_sums,
+    ring_for,
     shared_attempt,
 )
 from umpc.protocols.u_mpc.settings import (
@@ -45,13 +47,18 @@ from umpc.protocols.u_mpc.settings import (
     Law,
     UMpcSettings,
     check_settings,
+    noisy_sums,
+    sum_reports,
     usual_settings,
     without_dealer,
 )
-from umpc.protocols.u_mpc.theory import edges_for_error, edges_for_noise, error_of_sums
+from umpc.protocols.u_mpc.theory import edges_for_error, edges_for_noise, error_of_sums, usual_edges
+from umpc.study import messages as m
 from umpc.study.attempt import Attempt
-from umpc.study.cost import Cost
+from umpc.study.cost import Cost, Measured
 from umpc.study.document import Study
+from umpc.study.making_report import Limits, check_sums, report_of
+from umpc.study.report import Report, SumReport
 from umpc.study.settings import ADVERSARIES, HONEST, Settings
 from umpc.study.sizes import Member, Sizes
 from umpc.ustat.sampling import SAMPLINGS
@@ -112,6 +119,7 @@ class UMpc(StudyProtocol):
     def describe(self, study: Study) -> Iterator[Line]:
         if told := self.describe_coins(study.coins):
             yield "coins", f"{study.coins}: {told}"
+        # a site may have to raise its budget of δ
         if (delta := least_delta_of_bits(study)) > USUAL_DELTA:
             yield (
                 "delta",
@@ -142,6 +150,7 @@ class UMpc(StudyProtocol):
 
     def trusted(self, terms: PromiseTerms) -> Trust:
         # Records that meet no others need no material, and coins only where they are dealt.
+        # docs/privacy.md: who must be trusted for what
         needs_dealer = terms.degree > 1 or terms.coins == "dealt"
         return DEALER if terms.has_dealer and needs_dealer else NOBODY
 
@@ -149,12 +158,22 @@ class UMpc(StudyProtocol):
         """The noise of each sum."""
         return noise_of_sums(sizes)
 
+    def _deviations(self, sizes: Sizes) -> list[float]:
+        """The standard deviation of each mean's noise."""
+        rows = zip(sizes.study.parsed_kernels, self.noise(sizes), strict=True)
+        return [law.std * float(kernel.unit) / sizes.edges for kernel, law in rows]
+
+    def _noise_lines(self, attempt: Attempt) -> Iterator[Line]:
+        bits = shared(attempt).ring.bits
+        for deviation in self._deviations(attempt.sizes):
+            yield (
+                "noise",
+                f"standard deviation {deviation:.4g} of a mean, in a ring of {bits} bits",
+            )
+
     def describe_noise_of_run(self, attempt: Attempt) -> Iterator[Line]:
         study, cost = attempt.study, self.cost(attempt)
-        deviations = ", ".join(
-            f"{law.std * float(kernel.unit) / attempt.sizes.edges:.4g}"
-            for kernel, law in zip(study.parsed_kernels, self.noise(attempt.sizes), strict=True)
-        )
+        deviations = ", ".join(f"{each:.4g}" for each in self._deviations(attempt.sizes))
         total = cost.bytes_online + cost.bytes_offline
         yield "noise", f'{deviations} with noise = "{study.noise}", for {total:,} bytes in all'
 
@@ -167,6 +186,7 @@ class UMpc(StudyProtocol):
     def known_events(self, study: Study) -> tuple[Event, ...]:
         if study.noise != "skellam":
             return ()
+        # no tighter law is known before sizes are
         return (ConcentratedEvent(concentrated_rho(study.exact_epsilon, study.exact_delta)),)
 
     def attempt(
@@ -174,17 +194,10 @@ class UMpc(StudyProtocol):
     ) -> Attempt:
         return shared_attempt(study, members, openings)
 
-    def node(
-        self,
-        own: Credentials,
-        study: Study,
-        columns: Mapping[str, np.ndarray],
-        records: int,
-        entropy: Entropy,
-    ) -> NodeSide:
+    def node_class(self, study: Study) -> type[NodeSide]:
         from umpc.protocols.u_mpc.node import UMpcNode
 
-        return UMpcNode(own, study, columns, records, entropy)
+        return UMpcNode
 
     def coordinator(self, study: Study, verify: Verify) -> CoordinatorSide:
         return UMpcCoordinator(study, verify)
@@ -201,16 +214,9 @@ class UMpc(StudyProtocol):
             f"{sizes.edges:,} of {sizes.records:,} records, a record in at most "
             f"{sizes.max_degree:,}",
         )
-        bits = shared(attempt).ring.bits
-        for kernel, law in zip(study.parsed_kernels, self.noise(sizes), strict=True):
-            deviation = law.std * float(kernel.unit) / sizes.edges
-            yield (
-                "noise",
-                f"standard deviation {deviation:.4g} of a mean, in a ring of {bits} bits",
-            )
+        yield from self._noise_lines(attempt)
         if study.adversary != HONEST:
-            for kernel, law in zip(study.parsed_kernels, self.noise(sizes.if_honest), strict=True):
-                deviation = law.std * float(kernel.unit) / sizes.edges
+            for deviation in self._deviations(sizes.if_honest):
                 yield "", f'{deviation:.4g} if adversary = "{HONEST}"'
         source = f"{cost.bytes_dealt:,} of them from the dealer"
         yield "rounds", f"{cost.rounds}, the reveal included"
@@ -275,8 +281,113 @@ def gain_of_committee(noise: str, nodes: int, max_colluding: int) -> str:
     honest = nodes - max_colluding
     if noise != "distributed" or nodes <= USUAL_COMMITTEE or honest >= nodes:
         return ""
+    # variance of N parts calibrated for h: N/h of one draw
     times = sqrt(nodes / honest)
     return (
         f'noise = "in_mpc" has 1/{times:.3g} of this noise\'s standard deviation; '
         f"`umpc plan` says at how many bytes"
     )
+
+
+# --- coordinator ----------------------------------------------------------------------------------
+
+
+class UMpcCoordinator(CoordinatorSide):
+    """One study, one attempt. Lists are in the study's order of nodes."""
+
+    _attempt: SharedAttempt | None = None
+
+    def check_sizes(self, members: Sequence[Member]) -> None:
+        sizes = Sizes.of(self.study, members)
+        # refused before any node draws or charges
+        check_edges(sizes)
+        self._ring(sizes)
+
+    def _ring(self, sizes: Sizes) -> Ring:
+        """The ring of the sums with their noise. Raises: RangeError where none is wide enough."""
+        return ring_for(sizes, [law.tail_bound() for law in noise_of_sums(sizes)])
+
+    def _make_attempt(self, members: Sequence[Member], openings: Sequence[bytes]) -> SharedAttempt:
+        return shared_attempt(self.study, members, openings)
+
+    @property
+    def attempt(self) -> SharedAttempt:
+        if self._attempt is None:
+            raise LocalProtocolError("the attempt has not begun")
+        return self._attempt
+
+    def finish(self, answers: Sequence[m.Released], measured: Measured) -> Report:
+        values = [self.attempt.released_values(node) for node in range(len(self.names))]
+        shares = self._shares(answers, self.attempt.id, [self.attempt.ring], values)
+        return self._report(shares, self.attempt, measured)
+
+    def replay(self, answers: Sequence[m.Released], measured: Measured) -> Report:
+        sizes = Sizes.of(self.study, answers)
+        shares = self._shares(answers, answers[0].attempt, RINGS, [1] * len(answers))
+        return self._report(shares, sizes, measured)
+
+    def _report(
+        self, shares: Sequence[bytes], run: SharedAttempt | Sizes, measured: Measured
+    ) -> Report:
+        """Add up the shares and say what the numbers mean."""
+        # a run has an attempt and a cost; a replay has sizes only
+        if isinstance(run, SharedAttempt):
+            sums = self._sums(shares, run.sizes)
+            cost = self._cost(run, prepared=measured.prepared)
+            delta = self._delta(run.sizes)
+            return report_of(self.study, sums, run, delta, measured, cost, self._limits(sums))
+        sums, delta = self._sums(shares, run), self._delta(run)
+        return report_of(self.study, sums, run, delta, measured, limits=self._limits(sums))
+
+    def _limits(self, sums: Sequence[SumReport]) -> Limits | None:
+        """The value that intervals are for, where it is not the value on all sets."""
+        return None
+
+    def _sums(self, shares: Sequence[bytes], sizes: Sizes) -> list[SumReport]:
+        # the aggregator adds all shares; zero shares cancel
+        totals = noisy_sums(shares, len(self.study.kernels))
+        laws = noise_of_sums(sizes)
+        # outside every kernel's range plus noise: somebody lied
+        check_sums(sizes, totals, [law.tail_bound() for law in laws])
+        return sum_reports(sizes, totals, laws, noise_of_sums(sizes.if_honest))
+
+    def _cost(self, attempt: SharedAttempt, *, prepared: bool) -> Cost:
+        return predict(attempt, prepared=prepared)
+
+    def _delta(self, sizes: Sizes) -> Fraction:
+        return delta_of_sums(sizes)
+
+    def _shares(
+        self,
+        answers: Sequence[m.Released],
+        attempt: bytes,
+        rings: Iterable[Ring],
+        values: Sequence[int],
+    ) -> list[bytes]:
+        """The nodes' shares, if they are of one attempt and have their size.
+
+        Args: values: how many numbers of each sum every node releases.
+        """
+        rings = list(rings)
+        sums = len(self.study.kernels)
+        for name, answer, count in zip(self.names, answers, values, strict=True):
+            # a replay does not know the ring, so it tries both
+            sizes = [ring.bytes * sums * count for ring in rings]
+            if len(answer.share) not in sizes:
+                raise RemoteProtocolError(
+                    f"{name} released {len(answer.share)} bytes, {' or '.join(map(str, sizes))} "
+                    f"were due for {sums} sum(s)",
+                    culprit=name,
+                    step="release",
+                )
+        for name, answer in zip(self.names, answers, strict=True):
+            # shares of two rings do not add up
+            other_ring = len(rings) > 1 and len(answer.share) != len(answers[0].share)
+            if answer.attempt != attempt or other_ring:
+                raise AlreadyReleased(
+                    f"{name} released the study {self.study.name!r} in another attempt than the "
+                    f"others, so the shares do not add up; give the study a new name to run it "
+                    f"anew",
+                    culprit=name,
+                )
+        return [answer.share for answer in answers]

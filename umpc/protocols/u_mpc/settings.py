@@ -22,9 +22,8 @@ from umpc.study.rules import check_between_0_and_1, check_choice
 from umpc.study.settings import LYING_NODES, Settings, describe
 from umpc.study.sizes import Sizes
 from umpc.ustat.design import largest_factor, largest_factor_two_sample
-from umpc.ustat.drawn_edges import largest_random_factor
 from umpc.ustat.robust import obstacle
-from umpc.ustat.sampling import UNBALANCED, pairings_of
+from umpc.ustat.sampling import UNBALANCED, largest_random_factor, pairings_of
 
 NOISES = ("distributed", "in_mpc", "skellam", "binomial")
 COMMITTEE_NOISES = ("in_mpc", "binomial")
@@ -74,7 +73,7 @@ class UMpcSettings(
 ):
     """The noisy sum over E is released.
 
-    edges: empty stands for the usual number, which depends on the kernels (`edge_budget.py`).
+    edges: empty stands for the usual number, which depends on the kernels (`theory.py`).
     noise: "distributed", where every node adds its own, so much that the honest nodes' suffices; or
         "in_mpc", where a committee draws it under shares, just as much as is needed, and nobody
         knows it. With a delta also "skellam", distributed for all sums together, and "binomial",
@@ -174,6 +173,7 @@ def usual_settings(entries: Mapping[str, Any], nodes: int, epsilon: str) -> dict
     finite bits would mean nothing.
     """
     try:
+        # above it the δ of finite bits would mean nothing
         small = exact(epsilon, "epsilon") <= MOST_EPSILON_IN_MPC
     except StudyError:
         small = False
@@ -209,6 +209,7 @@ def check_settings(study: Study) -> None:
         )
     check_choice("transfers", settings.transfers, TRANSFERS)
     _check_dealer(study, settings)
+    # docs/privacy.md: what the argument against liars needs
     if study.adversary == LYING_NODES:
         check_against_liars(study, settings)
     _check_coins(settings)
@@ -270,17 +271,20 @@ def check_against_liars(study: Study, settings: UMpcSettings) -> None:
 
     Raises: StudyError, KernelError, RangeError.
     """
+    # owners that make their own material can lie unnoticed
     if settings.backend != "shared":
         raise StudyError(
             f'{AGAINST_LIARS} takes backend = "shared" with a dealer, got {settings.backend!r}: '
             f"{LIES[settings.backend]} would not be noticed"
         )
+    # a lying member of a committee could bias its coins
     if settings.noise != "distributed":
         raise StudyError(
             f'{AGAINST_LIARS} takes noise = "distributed", where the honest nodes\' own noise '
             f"suffices, got {settings.noise!r}: leave the key out"
         )
     for kernel in study.parsed_kernels:
+        # a lie about one record must stay bounded on each edge
         reason = obstacle(kernel.polynomial, kernel.degree)
         if reason:
             raise KernelError(
@@ -324,6 +328,7 @@ def sum_reports(
     return [
         SumReport(
             kernel=kernel.text,
+            # exact rational until here
             mean=float(Fraction(total) * kernel.unit / sizes.edges),
             epsilon=float(epsilon),
             noise_std=law.std * float(kernel.unit) / sizes.edges,
@@ -345,13 +350,16 @@ def noisy_sums(shares: Sequence[bytes], sums: int, ring: Ring | None = None) -> 
     Args:
         ring: the ring of shares of every edge's value; without it a share is one element a sum.
     """
+    # the width of an element tells the ring
     ring = ring or Ring(8 * len(shares[0]) // sums)
     rows = [
         np.frombuffer(share, dtype=ring.dtype.newbyteorder("<")).reshape(sums, -1)
         for share in shares
     ]
     parts = np.stack([row.sum(axis=1, dtype=ring.dtype) for row in rows])
+    # zero shares cancel mod 2^w
     totals = parts.sum(axis=0, dtype=ring.dtype)
+    # signed: the ring holds sum and noise
     return [ring.decode(int(total)) for total in totals]
 
 
@@ -362,8 +370,11 @@ def sampling_bound(width: float, sizes: Sizes) -> float:
     factor/|E| of it (`umpc/ustat/design.py`). P pairings are independent of each other, so their
     variance is P times smaller than that of one pairing.
     """
+    # Bell et al. 2020, section 5: independent pairings
     draws = pairings_of(sizes.study.edges)
     edges = sizes.edges // (draws or 1)
+    if not draws and edges >= sizes.sets:
+        return 0.0  # E is all sets
     if sizes.study.two_sample:
         factor = largest_factor_two_sample(edges, *sizes.classes)
     else:

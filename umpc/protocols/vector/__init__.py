@@ -2,10 +2,7 @@
 
 | file | what it is |
 |---|---|
-| `protocol.py` | the protocol object |
+| `protocol.py` | the protocol object, its noise and both sides |
 | `settings.py` | what a study says, and its rules |
-| `losses.py` | gradients of pairwise losses as kernels, and how far a record moves them |
-| `clipping.py` | a node scales its records into a ball before anything else |
-| `noise_binding.py` | scales of the sums, their noise, and the attempt |
-| `node.py` | the node's side |
+| `losses.py` | clipping, and gradients of pairwise losses as kernels |
 """

@@ -1,35 +1,50 @@
 """`vector`: the protocol object.
 
 *Coordinator.* The coordinator's side of `vector`: the nodes' noisy shares of every sum, added up.
+
+*Noise binding.* The joint noise of a vector, and the attempt in a ring that holds sums and noise.
+
+The scale S_i of sum i says how far one record moves it, so that Σ (change_i/S_i)² is at most
+`square` for the whole vector:
+
+- *without a loss* S_i is δ_max times the width of the kernel's traced range, and every sum may move
+  as far as it can: the square is the number of sums m.
+- *with a loss* all coordinates of an edge move by at most `change`·C together (`losses.py`), in the
+  norm of the scales s_i. So S_i = δ_max·change·C·s_i, and the square is 1.
+  `ALLOWED` covers the floats of clipping.
+
+For Laplace noise Σ |change_i|/S_i is at most m, or √m with a loss (Cauchy, Schwarz).
+
+*Node.* A node's side of `vector`: as that of U-MPC, over clipped records, with joint noise.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
-
-import numpy as np
+from math import ceil, isqrt
 
 from umpc.crypto.ring import Ring
 from umpc.crypto.signing import Credentials, Verify
-from umpc.dp.events import Event
+from umpc.dp.calibration import DistributedLaplace
+from umpc.dp.distributed_gaussian import GaussianShare, joint_gaussian
 from umpc.mpc.attempt import SharedAttempt
 from umpc.protocols.base.coordinator import CoordinatorSide
 from umpc.protocols.base.node import NodeSide
 from umpc.protocols.base.promise import PromiseTerms
 from umpc.protocols.base.protocol import Line, StudyProtocol, Variant
 from umpc.protocols.base.seed_agreement import Entropy
-from umpc.protocols.u_mpc.coordinator import UMpcCoordinator
-from umpc.protocols.u_mpc.noise_binding import ring_for
-from umpc.protocols.u_mpc.protocol import LOUD, UMpc
+from umpc.protocols.u_mpc.node import UMpcNode
+from umpc.protocols.u_mpc.noise_binding import check_edges, ring_for
+from umpc.protocols.u_mpc.protocol import LOUD, UMpc, UMpcCoordinator
 from umpc.protocols.u_mpc.settings import Law, noisy_sums, sum_reports
-from umpc.protocols.vector.node import VectorNode
-from umpc.protocols.vector.noise_binding import noise_of_vector, vector_attempt
+from umpc.protocols.vector.losses import ALLOWED, clip_columns
 from umpc.protocols.vector.settings import (
     VectorSettings,
     check_settings,
+    clip_of,
+    coordinates_of,
     course_of,
     loss_of,
 )
@@ -38,8 +53,9 @@ from umpc.study.document import Study
 from umpc.study.making_report import check_sums
 from umpc.study.parts import Course
 from umpc.study.report import SumReport
-from umpc.study.settings import HONEST, Settings, read_settings
+from umpc.study.settings import HONEST, Settings
 from umpc.study.sizes import Member, Sizes
+from umpc.ustat.clear import Columns
 
 NOISE_IN_WORDS = {
     "gaussian": "discrete Gaussian for the whole vector, each node adds its part",
@@ -55,18 +71,17 @@ class VectorProtocol(UMpc):
     adversaries = (HONEST,)
     protects_people = False
     estimates_variance = False
-
-    def read_settings(self, entries: Mapping[str, Any], nodes: int, epsilon: str) -> Settings:
-        return read_settings(self.settings, entries)
-
-    def usual_of_grade(self, entries: Mapping[str, Any], adversary: str) -> Mapping[str, Any]:
-        return entries
-
-    def usual_of_degree(self, entries: Mapping[str, Any], degree: int) -> Mapping[str, Any]:
-        return entries
-
-    def complete(self, study: Study) -> Study:
-        return study
+    read_settings = StudyProtocol.read_settings
+    usual_of_grade = StudyProtocol.usual_of_grade
+    usual_of_degree = StudyProtocol.usual_of_degree
+    complete = StudyProtocol.complete
+    with_less_noise = StudyProtocol.with_less_noise
+    describe_gain = StudyProtocol.describe_gain
+    delta = StudyProtocol.delta
+    events = StudyProtocol.events
+    """None: the whole course counts with its ε and δ, in every composition."""
+    known_events = StudyProtocol.known_events
+    carried = StudyProtocol.carried
 
     def check(self, study: Study) -> None:
         check_settings(study)
@@ -95,39 +110,16 @@ class VectorProtocol(UMpc):
     def describe_noise(self, noise: str) -> str:
         return NOISE_IN_WORDS[noise]
 
-    def with_less_noise(self, study: Study) -> Study | None:
-        return None
-
-    def describe_gain(self, noise: str, nodes: int, max_colluding: int) -> str:
-        return ""
-
     def noise(self, sizes: Sizes) -> Sequence[Law]:
         return noise_of_vector(sizes)
-
-    def delta(self, sizes: Sizes) -> Fraction:
-        return sizes.study.exact_delta
-
-    def events(self, sizes: Sizes) -> tuple[Event, ...]:
-        """None: the whole course counts with its ε and δ, in every composition."""
-        return ()
-
-    def known_events(self, study: Study) -> tuple[Event, ...]:
-        return ()
 
     def attempt(
         self, study: Study, members: Sequence[Member], openings: Sequence[bytes]
     ) -> Attempt:
         return vector_attempt(study, members, openings)
 
-    def node(
-        self,
-        own: Credentials,
-        study: Study,
-        columns: Mapping[str, np.ndarray],
-        records: int,
-        entropy: Entropy,
-    ) -> NodeSide:
-        return VectorNode(own, study, columns, records, entropy)
+    def node_class(self, study: Study) -> type[NodeSide]:
+        return VectorNode
 
     def coordinator(self, study: Study, verify: Verify) -> CoordinatorSide:
         return VectorCoordinator(study, verify)
@@ -138,9 +130,6 @@ class VectorProtocol(UMpc):
     def variants(self, error: float | None) -> Iterator[Variant]:
         """A planner compares ways to one number, and this protocol releases many."""
         yield from ()
-
-    def carried(self, entries: Mapping[str, Any], *, own: bool) -> dict[str, Any]:
-        return {}
 
 
 # --- coordinator ----------------------------------------------------------------------------------
@@ -165,3 +154,85 @@ class VectorCoordinator(UMpcCoordinator):
 
     def _delta(self, sizes: Sizes) -> Fraction:
         return sizes.study.exact_delta
+
+
+# --- noise binding --------------------------------------------------------------------------------
+
+VectorNoise = GaussianShare | DistributedLaplace
+ROOT_BITS = 40
+"""√m is rounded up to a multiple of 2^-40."""
+
+
+def scales_of(sizes: Sizes) -> tuple[Fraction, ...]:
+    """S_i in units of sum i."""
+    study = sizes.study
+    loss = loss_of(study)
+    if loss is None:
+        return tuple(map(Fraction, sizes.sensitivities))
+    # a clipped record moves δ_max edges by change·C each
+    most = sizes.max_degree * loss.change * clip_of(study) * ALLOWED
+    return tuple(
+        most * each.scale * study.schema[each.name].resolution / kernel.unit
+        for each, kernel in zip(coordinates_of(study), study.parsed_kernels, strict=True)
+    )
+
+
+def noise_of_vector(sizes: Sizes) -> tuple[VectorNoise, ...]:
+    """The noise of each sum: one joint budget for all sums, and for all steps of a course."""
+    study = sizes.study
+    scales = scales_of(sizes)
+    nodes, honest = len(study.nodes), study.honest
+    is_bounded = loss_of(study) is not None
+    steps = study.settings_as(VectorSettings).steps
+    if study.noise == "gaussian":
+        # Σ (change_i/S_i)² ≤ square
+        square = 1 if is_bounded else len(scales)
+        # Kairouz, Liu & Steinke 2021, for the whole course
+        return joint_gaussian(
+            study.exact_epsilon, study.exact_delta, scales, square, nodes, honest, steps
+        )
+    # Cauchy–Schwarz: L1 norm ≤ √m · L2 norm
+    length = _root(len(scales)) if is_bounded else Fraction(len(scales))
+    # basic composition over the steps of a course
+    epsilon = study.exact_epsilon / steps / length
+    return tuple(DistributedLaplace(epsilon, ceil(scale), nodes, honest) for scale in scales)
+
+
+def vector_attempt(
+    study: Study, members: Sequence[Member], openings: Sequence[bytes]
+) -> SharedAttempt:
+    """The attempt of these members and openings. Raises: RemoteProtocolError, RangeError."""
+    sizes = Sizes.of(study, members)
+    check_edges(sizes)
+    ring = ring_for(sizes, [law.tail_bound() for law in noise_of_vector(sizes)])
+    return SharedAttempt(study, members, openings, ring)
+
+
+def _root(number: int) -> Fraction:
+    """√number, rounded up."""
+    # rounded up: noise is never too small
+    return Fraction(isqrt((number << 2 * ROOT_BITS) - 1) + 1, 1 << ROOT_BITS)
+
+
+# --- node -----------------------------------------------------------------------------------------
+
+
+class VectorNode(UMpcNode):
+    """One node, one study, one attempt. Args: as in SeedAgreement."""
+
+    def __init__(
+        self, own: Credentials, study: Study, columns: Columns, records: int, entropy: Entropy
+    ):
+        # clip first: the sensitivity counts on it
+        clipped = clip_columns(columns, coordinates_of(study), clip_of(study))
+        super().__init__(own, study, clipped, records, entropy)
+
+    @property
+    def delta(self) -> Fraction:
+        return self.study.exact_delta
+
+    def _make_attempt(self, openings: Sequence[bytes]) -> SharedAttempt:
+        return vector_attempt(self.study, self._agreed(openings), openings)
+
+    def _own_noise(self, attempt: SharedAttempt) -> list[int]:
+        return [law.draw(self._random_bits) for law in noise_of_vector(attempt.sizes)]

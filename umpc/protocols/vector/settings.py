@@ -10,8 +10,7 @@ import msgspec
 
 from umpc.crypto.prg import digest
 from umpc.errors import StudyError
-from umpc.protocols.vector.clipping import Coordinate, coordinate_of
-from umpc.protocols.vector.losses import LOSSES, Loss, gradient_kernels
+from umpc.protocols.vector.losses import LOSSES, Coordinate, Loss, coordinate_of, gradient_kernels
 from umpc.study.document import Study
 from umpc.study.parts import Course, Participant, exact
 from umpc.study.rules import NAME, check_between_0_and_1, check_choice

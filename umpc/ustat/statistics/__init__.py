@@ -5,10 +5,8 @@
 | `statistic.py` | the definition of a statistic: arguments, parameters, sampling, estimator |
 | `spread.py` | one column: mean, variance, Gini, symmetry, collisions; the Rand index |
 | `dependence.py` | two columns: covariance, Kendall, Somers, phi, Spearman, Bergsma–Dassios |
-| `classes.py` | classes: AUC, Mann–Whitney, volume under the surface, losses over pairs |
-| `distances.py` | distances: two samples, distance covariance, scatter within clusters |
-| `graphs.py` | a graph by its adjacency lists: the share of triangles |
-| `strata.py` | pairs that can be compared: inside a stratum, or under censoring |
+| `classes.py` | classes: AUC, Mann–Whitney, volume under the surface, losses; inside strata |
+| `distances.py` | distances: two samples, distance covariance, scatter; triangles of graphs |
 
 `umpc/ustat/estimators.py` computes ratios, entropies and totals from the released means.
 """
@@ -18,13 +16,11 @@ from __future__ import annotations
 from difflib import get_close_matches
 
 from umpc.errors import KernelError
-from umpc.ustat.statistics.classes import CLASSES
+from umpc.ustat.statistics.classes import CLASSES, STRATA
 from umpc.ustat.statistics.dependence import DEPENDENCE
-from umpc.ustat.statistics.distances import DISTANCES
-from umpc.ustat.statistics.graphs import GRAPHS
+from umpc.ustat.statistics.distances import DISTANCES, GRAPHS
 from umpc.ustat.statistics.spread import SPREAD
 from umpc.ustat.statistics.statistic import Parameter, Statistic
-from umpc.ustat.statistics.strata import STRATA
 
 __all__ = ["LIBRARY", "Parameter", "Statistic", "find_statistic"]
 

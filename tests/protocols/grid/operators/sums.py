@@ -7,7 +7,7 @@ from itertools import combinations, product
 
 import numpy as np
 
-from umpc.protocols.grid.operators.form import Form
+from umpc.protocols.grid.operators.matrix import Form
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.schema import Schema
 

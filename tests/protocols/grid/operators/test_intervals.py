@@ -1,4 +1,4 @@
-"""umpc.protocols.grid.operators.intervals: the places for which a comparison holds."""
+"""umpc.protocols.grid.operators.axis: the places for which a comparison holds."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from umpc.protocols.grid.operators.axis import Axis
-from umpc.protocols.grid.operators.intervals import DoesNotFactor, OrderLink, intersection, link_of
+from umpc.protocols.grid.operators.axis import Axis, DoesNotFactor, OrderLink, intersection, link_of
 from umpc.ustat import polynomial as poly
 from umpc.ustat.normal_form import BitAtom, FieldAtom
 

@@ -12,9 +12,8 @@ from tests.protocols.grid.operators.sums import inner, random_words
 from tests.support.mpc_studies import make_schema
 from umpc.protocols.grid.operators import compile_grid, leg
 from umpc.protocols.grid.operators.compiler import is_symmetric, symmetric_matrix
-from umpc.protocols.grid.operators.form import PairForm
 from umpc.protocols.grid.operators.leg import Leg, Piece, word
-from umpc.protocols.grid.operators.matrix import grouped
+from umpc.protocols.grid.operators.matrix import PairForm, grouped
 from umpc.protocols.grid.operators.splitting import terms_of
 from umpc.ustat.blocks import CORES
 from umpc.ustat.kernel import Kernel

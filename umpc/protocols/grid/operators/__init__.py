@@ -15,16 +15,13 @@ Two columns of any width have `compile_dyadic(kernels, resolution)` with the sam
 |---|---|
 | `compiler.py` | kernels to a grid; what is refused |
 | `splitting.py` | a kernel's polynomial as terms of single records' factors and shared bits |
-| `axis.py` | a number that one record makes, and its places |
-| `layout.py` | the table: axes, features, and the tabulation of records |
-| `intervals.py` | a comparison as an interval of places |
+| `axis.py` | a number that one record makes, and comparisons of two as intervals |
+| `layout.py` | the table: axes, features, tabulation of records, and its limits |
 | `leg.py` | an operator along one axis, in linear time |
-| `matrix.py` | A·v as products of legs |
+| `matrix.py` | A·v as products of legs, and a sum over pairs as a form of the table |
 | `triples.py` | a sum over triples as a form of the table |
 | `dyadic.py` | sign products of two wide columns at a resolution |
 | `cuts.py` | public cut points of a field |
-| `limits.py` | sizes that are refused, and what to coarsen |
-| `form.py` | a released sum as a form of the table |
 """
 
 from umpc.protocols.grid.operators.axis import Axis
@@ -34,8 +31,8 @@ from umpc.protocols.grid.operators.dyadic import (
     compile_dyadic,
     ties_of_uniform_columns,
 )
-from umpc.protocols.grid.operators.form import Form
-from umpc.protocols.grid.operators.limits import MAX_CELLS
+from umpc.protocols.grid.operators.layout import MAX_CELLS
+from umpc.protocols.grid.operators.matrix import Form
 from umpc.protocols.grid.operators.triples import TripleForm
 
 __all__ = [

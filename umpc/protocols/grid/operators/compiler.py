@@ -34,22 +34,26 @@ from numpy.typing import NDArray
 
 from umpc.crypto.ring import Word
 from umpc.errors import KernelError, LocalProtocolError
-from umpc.protocols.arrays import Integers, Words
-from umpc.protocols.grid.operators.axis import ONE, Axis, axis_of, field_axis
+from umpc.mpc.arrays import Integers, Words
+from umpc.protocols.grid.operators.axis import (
+    ONE,
+    Axis,
+    DoesNotFactor,
+    axis_of,
+    field_axis,
+    link_of,
+)
 from umpc.protocols.grid.operators.cuts import Cuts
-from umpc.protocols.grid.operators.form import Form, OwnPart, PairForm
-from umpc.protocols.grid.operators.intervals import DoesNotFactor, link_of
-from umpc.protocols.grid.operators.layout import Layout, lay_out
+from umpc.protocols.grid.operators.layout import MAX_CELLS, Layout, lay_out, require_cells
 from umpc.protocols.grid.operators.leg import to_words
-from umpc.protocols.grid.operators.limits import MAX_CELLS, require_cells
-from umpc.protocols.grid.operators.matrix import Matrix, TableEntry
+from umpc.protocols.grid.operators.matrix import Form, Matrix, OwnPart, PairForm, TableEntry
 from umpc.protocols.grid.operators.splitting import ProductTerm, terms_of, written_out
 from umpc.protocols.grid.operators.triples import TripleForm, TripleTerms, triple_form
 from umpc.ustat import polynomial as poly
 from umpc.ustat.clear import Columns, evaluate_exact
 from umpc.ustat.kernel import Kernel
-from umpc.ustat.local import relabel
 from umpc.ustat.normal_form import BitAtom, FieldAtom, Monomial, Polynomial
+from umpc.ustat.polynomial import relabel
 from umpc.ustat.schema import Schema
 
 
@@ -112,16 +116,19 @@ def compile_grid(
     cut = Cuts(schema, cuts or {})
     if cut.points:
         kernels = [cut.kernel(kernel) for kernel in kernels]
+    # forms are quadratic or cubic in the table
     degree = kernels[0].degree
     if degree not in (2, 3):
         raise KernelError(f"the grid has sums over 2 or 3 records, this kernel takes {degree}")
     if degree == 3:
         return _of_triples(kernels, cut)
     try:
+        # f = Σ of products over axes: linear time
         parts, layout = _laid_out(kernels, label, cut)
         require_cells(layout, kernels, MAX_CELLS, "in bounded memory", cut.points)
         return Grid(layout, _forms(layout, kernels, parts), cut)
     except (DoesNotFactor, KernelError):
+        # else the matrix, entry by entry
         layout = dense_layout(kernels, label)
         reason = "for a kernel that is no sum of products over axes"
         require_cells(layout, kernels, MAX_DENSE_CELLS, reason, cut.points)
@@ -188,6 +195,7 @@ class _Factors:
 
     @classmethod
     def of(cls, polynomials: Sequence[Polynomial]) -> Self:
+        # f(r, r), which is taken out of HᵀAH
         diagonals = [relabel(each, {0: 0, 1: 0}) for each in polynomials]
         terms = tuple(terms_of(polynomial, 2) for polynomial in polynomials)
         singles = tuple(terms_of(diagonal, 1) for diagonal in diagonals)
@@ -212,9 +220,11 @@ def _best(polynomials: Sequence[Polynomial], schema: Schema) -> _Factors:
     parts = _Factors.of(polynomials)
     for axis in best_axes_first(parts.compared(schema)):
         for pivot in pivots(axis):
+            # x = ±(u − y): fewer features with u as an axis
             changed = [substituted(each, axis, pivot) for each in parts.polynomials]
             other = _Factors.of(changed)
             if other.layout(schema).cells < parts.layout(schema).cells:
+                # kept where the table becomes smaller
                 parts = other
                 break
     return parts
@@ -235,6 +245,7 @@ def _form(
 
 def _integral(kernel: Kernel, label: str) -> Polynomial:
     """The kernel in its units, over records of all classes."""
+    # in units: all entries are integers
     polynomial = kernel.polynomial.scaled(1 / kernel.unit)
     if label:
         polynomial = _across(polynomial, label, kernel.schema)
@@ -247,6 +258,7 @@ def _across(polynomial: Polynomial, label: str, schema: Schema) -> Polynomial:
     The kernel's first record is of the class of the label's lower value.
     """
     upper = poly.constant(schema[label].upper_units)
+    # the class as a bit of the record
     seconds = [
         poly.equal_to_zero(poly.add(poly.atom(FieldAtom(r, label)), upper.scaled(Fraction(-1))))
         for r in (0, 1)
@@ -254,7 +266,9 @@ def _across(polynomial: Polynomial, label: str, schema: Schema) -> Polynomial:
     firsts = [poly.add(poly.constant(1), each.scaled(Fraction(-1))) for each in seconds]
     swapped = relabel(polynomial, {0: 1, 1: 0})
     return poly.add(
+        # f where record 0 is of the first class
         poly.multiply(polynomial, poly.multiply(firsts[0], seconds[1])),
+        # and exchanged where record 1 is
         poly.multiply(swapped, poly.multiply(firsts[1], seconds[0])),
     )
 
@@ -338,6 +352,7 @@ def symmetric_matrix(layout: Layout, terms: Sequence[ProductTerm]) -> Matrix:
     matrix = Matrix(layout, [_entry(term) for term in terms])
     if is_symmetric(matrix):
         return matrix
+    # (A + Aᵀ)/2 has the same value on unordered pairs
     matrix = Matrix(layout, _mean_with_transpose(terms))
     if not is_symmetric(matrix):
         raise DoesNotFactor
@@ -351,6 +366,7 @@ def is_symmetric(matrix: Matrix) -> bool:
             [_mixed(size, 1 + 64 * (2 * test + side) + k) for k, size in enumerate(_sizes(matrix))]
             for side in (0, 1)
         )
+        # ⟨v, A·w⟩ = ⟨w, A·v⟩ for fixed vectors of products
         if matrix.inner(left, right) != matrix.inner(right, left):
             return False
     return True
@@ -385,6 +401,7 @@ def _mean_with_transpose(terms: Iterable[ProductTerm]) -> list[TableEntry]:
         swapped = ((c, (second, first, bits)) for c, bits in _swapped(term.bits))
         for coefficient, place in ((1, (first, second, term.bits)), *swapped):
             doubled[place] = doubled.get(place, 0) + term.coefficient * coefficient
+    # half of an odd entry is no ring element
     if any(coefficient % 2 for coefficient in doubled.values()):
         raise DoesNotFactor
     return [TableEntry(c // 2, *place) for place, c in doubled.items() if c]
@@ -435,6 +452,7 @@ class DenseForm:
         start = 0
         while start < cells:
             stop = min(start + max(1, BLOCK // (cells - start)), cells)
+            # rows of a block against all cells from it on
             here = {name: column[start:stop, None] for name, column in columns.items()}
             rest = {name: column[start:] for name, column in columns.items()}
             values = to_words(self._entries(here, rest, (stop - start, cells - start)))

@@ -16,9 +16,9 @@ from math import ceil
 import numpy as np
 
 from umpc.errors import KernelError, RangeError
-from umpc.protocols.arrays import Integers
+from umpc.mpc.arrays import Integers
 from umpc.protocols.grid.operators.splitting import fields_of
-from umpc.ustat import logic
+from umpc.ustat import normal_form as logic
 from umpc.ustat.blocks import CACHED, in_blocks
 from umpc.ustat.clear import Columns
 from umpc.ustat.kernel import Kernel

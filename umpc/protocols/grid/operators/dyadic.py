@@ -23,11 +23,11 @@ from numpy.typing import NDArray
 
 from umpc.crypto.ring import Word
 from umpc.errors import KernelError, LocalProtocolError, RangeError
-from umpc.protocols.arrays import Integers, Words
+from umpc.mpc.arrays import Integers, Words
 from umpc.protocols.grid.operators.axis import Axis, field_axis
 from umpc.protocols.grid.operators.cuts import uses_more_than_order
+from umpc.protocols.grid.operators.layout import MAX_CELLS
 from umpc.protocols.grid.operators.leg import Leg, Piece, word
-from umpc.protocols.grid.operators.limits import MAX_CELLS
 from umpc.protocols.grid.operators.splitting import fields_of, terms_of, written_out
 from umpc.ustat.clear import Columns
 from umpc.ustat.kernel import Kernel
@@ -127,6 +127,7 @@ class DyadicGrid:
         first, second = (axis.inside(columns, count) for axis in self.axes)
         whole = np.zeros(self.cells, dtype=np.uint64)
         for table in self.forms[0].tables:
+            # leading bits of both columns name the cell
             row = first >> (_bits(self.axes[0]) - table.rows)
             place = (row << table.columns) + (second >> (_bits(self.axes[1]) - table.columns))
             part = whole[table.part]
@@ -157,14 +158,18 @@ class DyadicForm:
     def apply(self, vector: NDArray[Word]) -> NDArray[Word]:
         image = np.zeros_like(vector)
         for table in self.tables:
+            # pairs that part in the last bit of this prefix
             source = vector[table.part].reshape(table.shape)
             target = image[table.part].reshape(table.shape)
             self._interaction(source, target)
         signs = self.signs
+        # what a difference of the first column adds by itself
         self._alone(vector, image, self.tables[-1], 1, signs.first - signs.none)
+        # what a difference of the second column adds by itself
         self._alone(vector, image, self.tables[0], 0, signs.second - signs.none)
         if signs.none:
             part = self.tables[0].part
+            # the value without a difference, which every pair has
             image[part] += np.add.reduce(vector[part], dtype=vector.dtype) * _factor(
                 signs.none, vector
             )
@@ -210,6 +215,7 @@ class DyadicForm:
         if not factor:
             return
         source = vector[table.part].reshape(table.shape)
+        # all records of the same prefix in this column
         sums = np.add.reduce(source, axis=axis, dtype=vector.dtype, keepdims=True)
         others = np.add.reduce(sums, dtype=vector.dtype, axis=None) - sums
         image[table.part].reshape(table.shape)[...] += others * _factor(factor, vector)
@@ -281,6 +287,7 @@ def signs_of(kernel: Kernel, first: str, second: str) -> Signs:
     polynomial = written_out(kernel.polynomial.scaled(1 / kernel.unit))
     signs = Signs(*(_value(polynomial, {first: x, second: y}) for x, y in values))
     listed = (signs.alike, signs.unlike, signs.first, signs.second, signs.none)
+    # the sensitivity counts on the kernel's range
     if not min(listed) <= signs.undecided <= max(listed):
         raise KernelError(
             "at levels, this kernel would take values outside its range; give bins instead"

@@ -4,25 +4,30 @@ An axis is needed where records are compared. A factor of one record that no axi
 *feature*: the record adds the feature's value, where otherwise it adds 1. A covariance so needs
 four numbers (1, x, y and x·y) and no cell per value. The table has one block of cells for each
 feature.
+
+*Limits.* The limits of a grid's size, and what a study's author can coarsen.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from math import prod
+from math import ceil, prod
 
 import numpy as np
 
-from umpc.protocols.arrays import Integers, Words
+from umpc.errors import RangeError
+from umpc.mpc.arrays import Integers, Words
 from umpc.protocols.grid.operators.axis import ONE, Axis, field_axis
+from umpc.protocols.grid.operators.cuts import uses_more_than_order
 from umpc.protocols.grid.operators.splitting import fields_in
 from umpc.ustat.blocks import CACHED, in_blocks
 from umpc.ustat.clear import Columns
-from umpc.ustat.local import evaluate_local
+from umpc.ustat.kernel import Kernel
 from umpc.ustat.normal_form import Atom, Monomial, Polynomial
+from umpc.ustat.polynomial import evaluate_local
 from umpc.ustat.schema import Schema
 
 
@@ -77,6 +82,7 @@ class Layout:
             part = cell[block]
             some = {name: column[block] for name, column in columns.items()}
             for axis in self.axes:
+                # mixed radix: one digit for each axis
                 part *= axis.size
                 part += axis.inside(some, len(part))
 
@@ -89,9 +95,11 @@ class Layout:
         table = np.zeros((len(self.features), prod(self.shape[1:])), dtype=np.uint64)
         for row, feature in zip(table, self.features, strict=True):
             if feature == ():
+                # a record adds 1 to its cell
                 np.add.at(row, cell, np.uint64(1))
                 continue
             value = Polynomial(((feature, Fraction(1)),))
+            # a record adds its feature's value, mod 2^64
             np.add.at(row, cell, evaluate_local(value, {0: columns}, len(cell)).view(np.uint64))
         return table.reshape(-1)
 
@@ -107,6 +115,7 @@ def lay_out(locals_: Iterable[Monomial], axes: Sequence[Axis], schema: Schema) -
     while improved:
         improved = False
         for name in sorted({name for feature in best.features for name in _names(feature)}):
+            # a field as an axis of its own, in place of features
             other = _layout(factors, [*_without_one(best.axes), field_axis(name, schema)])
             if other.cells <= best.cells:
                 best, improved = other, True
@@ -143,3 +152,69 @@ def _names(monomial: Monomial) -> Iterator[str]:
 
 def _order(monomial: Monomial) -> tuple[object, ...]:
     return tuple((factor.order, power) for factor, power in monomial)
+
+
+# --- limits ---------------------------------------------------------------------------------------
+
+MAX_CELLS = 1 << 26
+"""The most cells of a table: 512 MiB in the 64-bit ring."""
+
+
+def require_cells(
+    layout: Layout,
+    kernels: Sequence[Kernel],
+    most: int,
+    reason: str,
+    binned: Container[str] = (),
+) -> None:
+    """Raises: RangeError where the table has more than `most` cells, with what to coarsen.
+
+    Args:
+        reason: the end of a sentence that begins with "the grid has so many cells".
+        binned: the fields that have bins already.
+    """
+    if layout.cells <= most:
+        return
+    advice = " and ".join(
+        f"{axis.text} to at most {kept} values{_ways(axis, kept, kernels, binned)}"
+        for axis, kept in _coarser(layout, most)
+    )
+    instead = f"; coarsen {advice}, or take pairs" if advice else "; take pairs"
+    raise RangeError(
+        f"the grid has {layout.cells} cells ({_sizes(layout)}), and at most {most} are possible "
+        f"{reason}{instead}"
+    )
+
+
+def _coarser(layout: Layout, most: int) -> list[tuple[Axis, int]]:
+    """The axes to coarsen, each with the number of values that it may keep."""
+    widest = max(layout.axes, key=lambda axis: axis.size)
+    kept = most // (layout.cells // widest.size)
+    if kept >= 2:
+        return [(widest, kept)]
+    sizes = [axis.size for axis in layout.axes]
+    # halve the widest axis until the table fits
+    while len(layout.features) * prod(sizes) > most and max(sizes) > 2:
+        place = sizes.index(max(sizes))
+        sizes[place] = (sizes[place] + 1) // 2
+    return [(a, size) for a, size in zip(layout.axes, sizes, strict=True) if size < a.size]
+
+
+def _ways(axis: Axis, kept: int, kernels: Sequence[Kernel], binned: Container[str]) -> str:
+    """The ways in which a field's values become fewer."""
+    if axis.field in binned:
+        return f" ({kept} bins)"
+    if not axis.field or kernels[0].schema[axis.field].categories:
+        return ""
+    field = kernels[0].schema[axis.field]
+    steps = ceil((axis.size - 1) / (kept - 1))
+    way = f"a resolution of {field.resolution * steps} or more"
+    if any(uses_more_than_order(kernel.polynomial, field.name) for kernel in kernels):
+        return f" ({way})"
+    return f" ({way}, or {kept} bins)"
+
+
+def _sizes(layout: Layout) -> str:
+    sizes = [f"{axis.text}: {axis.size} values" for axis in layout.axes if axis != ONE]
+    features = [f"{len(layout.features)} features"] if len(layout.features) > 1 else []
+    return ", ".join(sizes + features)

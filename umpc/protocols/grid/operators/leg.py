@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from umpc.crypto.ring import Elements, Word
-from umpc.protocols.arrays import Integers, Words
-from umpc.protocols.grid.operators.intervals import Bounds
+from umpc.mpc.arrays import Integers, Words
+from umpc.protocols.grid.operators.axis import Bounds
 from umpc.ustat.blocks import in_blocks
 
 CHUNK = 1 << 19
@@ -71,6 +71,7 @@ class Leg:
         self.outputs = outputs
         inner: dict[bytes | None, list[Piece]] = {}
         for piece in pieces:
+            # pieces with one inner weight share their prefix sums
             key = None if piece.inner is None else piece.inner.tobytes()
             inner.setdefault(key, []).append(piece)
         self.groups = tuple(_group(alike, inputs, outputs) for alike in inner.values())
@@ -93,6 +94,7 @@ class Leg:
 
         def along_rows(start: int) -> None:
             part = slice(start, start + rows)
+            # rows in parts that stay in a core's cache
             target[part, :, 0] = self._block(source[part, :, 0], axis=1)
 
         def along_columns(place: tuple[int, int]) -> None:
@@ -120,9 +122,12 @@ class Leg:
         shape[axis] = self.outputs
         total = np.zeros(shape, dtype=block.dtype)
         for group in self._of(block.dtype):
+            # inner(j) · v(j)
             values = block if group.inner is None else block * _along(group.inner, axis)
+            # linear time: prefix sums in place of a matrix
             sums = values if group.of_values else _prefix_sums(values, axis)
             for gather in group.gathers:
+                # P[high] − P[low] = Σ over the interval
                 taken = np.take(sums, gather.threshold, axis=axis)
                 factor = gather.factor
                 total += taken * (_along(factor, axis) if factor.ndim else factor)
@@ -148,11 +153,14 @@ def _group(pieces: Sequence[Piece], inputs: int, outputs: int) -> _LegGroup:
         if piece.outer is not None:
             factor = piece.outer * factor
         if points:
+            # an interval of one place or none
             held = (high > low).astype(np.uint64)
             whole = bool(held.all())
             _collect(found, np.minimum(low, inputs - 1), factor if whole else factor * held)
         else:
+            # + P[high]
             _collect(found, high, factor)
+            # − P[low]
             _collect(found, low, np.negative(factor))
     gathers = [
         _Gather(places, factor)

@@ -5,6 +5,11 @@ finds.
 
 sign(x − x′)·sign(y − y′) has nine products of bits. Grouped, it is one product: the sign along one
 axis times the sign along the other. Coefficients stay integers, so all is exact modulo 2^64.
+
+*Form.* One sum over pairs that a study releases, as a quadratic form of the table.
+
+2·S = HᵀAH − ⟨diagonal, H⟩ modulo 2^64, where S is the sum of the kernel over all pairs in the
+kernel's units.
 """
 
 from __future__ import annotations
@@ -12,17 +17,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import gcd, prod
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from umpc.crypto.ring import Word
-from umpc.protocols.arrays import Words
-from umpc.protocols.grid.operators.axis import Axis
-from umpc.protocols.grid.operators.intervals import DoesNotFactor, OrderLink, intersection, link_of
+from umpc.mpc.arrays import Words
+from umpc.protocols.grid.operators.axis import Axis, DoesNotFactor, OrderLink, intersection, link_of
 from umpc.protocols.grid.operators.layout import Layout, Placed
-from umpc.protocols.grid.operators.leg import Leg, Piece, to_words
+from umpc.protocols.grid.operators.leg import Leg, Piece, to_words, word
 from umpc.ustat.normal_form import BitAtom, Monomial
 
 
@@ -68,7 +72,9 @@ class Matrix:
         keys: dict[_Key, int] = {}
         for entry in entries:
             left, right = layout.place(entry.output), layout.place(entry.input)
+            # each comparison links one axis of either record
             links = [link_of(bit, output, input) for bit in entry.bits]
+            # a product over axes: one operator for each
             order, parts = _along_axes(layout.axes, links, left, right)
             numbers = tuple(keys.setdefault(part, len(keys)) for part in parts)
             block = (left.feature, right.feature, order)
@@ -116,6 +122,7 @@ class Matrix:
             for place, leg in enumerate(chain.legs):
                 image = np.empty((1, leg.outputs, 1), dtype=np.uint64)
                 leg.apply(right[1 + chain.order[place]].reshape(1, -1, 1), image)
+                # ⟨v, A·w⟩ factors over the axes
                 product *= int(np.dot(left[1 + place], image.reshape(-1)))
             total += product
         return total % (1 << 64)
@@ -156,6 +163,7 @@ class Matrix:
             else:
                 target = current
             outer, inner = prod(shape[:axis]), prod(shape[axis + 1 :])
+            # one axis after the other: Π of legs
             leg.apply(
                 current.reshape(outer, leg.inputs, inner), target.reshape(outer, leg.outputs, inner)
             )
@@ -177,6 +185,7 @@ def _along_axes(
     along: dict[int, list[OrderLink]] = {}
     for link in links:
         outer, inner = numbers[link.first], numbers[link.second]
+        # one axis against two: no product over axes
         if pairs.setdefault(outer, inner) != inner:
             raise DoesNotFactor
         along.setdefault(outer, []).append(link)
@@ -219,6 +228,7 @@ def grouped(terms: Iterable[tuple[int, tuple[int, ...]]], axes: int) -> list[Pro
     while True:
         before = len(products)
         for axis in range(axes):
+            # a·c + b·c = (a + b)·c, axis by axis
             products = _merged(products, axis)
         if len(products) == before:
             return products
@@ -232,6 +242,7 @@ def _merged(products: Sequence[Product], axis: int) -> list[Product]:
         rest = []
         for place, combination in enumerate(product):
             if place != axis:
+                # up to a factor, so that more products merge
                 factor, primitive = _primitive(combination)
                 scale *= factor
                 rest.append(primitive)
@@ -252,3 +263,81 @@ def _primitive(combination: Combination) -> tuple[int, Combination]:
     if combination[0][1] < 0:
         factor = -factor
     return factor, tuple((key, coefficient // factor) for key, coefficient in combination)
+
+
+# --- form -----------------------------------------------------------------------------------------
+
+
+class Form(Protocol):
+    """A sum over all pairs of records as a polynomial of the table H, modulo 2^64."""
+
+    @property
+    def magnitude(self) -> int:
+        """max |kernel| in units, or a bound of it; no entry of A at two records is larger.
+
+        |2·S| ≤ 2 · edges · magnitude must stay below half of the ring's modulus.
+        """
+        ...
+
+    @property
+    def cost(self) -> int:
+        """The ring operations of one `apply`, about."""
+        ...
+
+    def apply(self, vector: NDArray[Word]) -> NDArray[Word]:
+        """(cells,) → (cells,) in the vector's ring: A·vector, for any vector; A is symmetric."""
+        ...
+
+    def diagonal(self) -> Words:
+        """(cells,) uint64: the factors of the table's entries in the sum of f(r, r)."""
+        ...
+
+
+@dataclass(frozen=True)
+class OwnPart:
+    """A sum over single records, Σ coefficient · own factors, as factors of a layout's cells."""
+
+    layout: Layout
+    terms: tuple[tuple[int, Monomial], ...]
+
+    def vector(self) -> Words:
+        """(cells,) uint64. A sum without terms takes no memory until it is read."""
+        vector = np.zeros(self.layout.shape, dtype=np.uint64)
+        for feature, weight in self.weights():
+            vector[feature] += weight
+        return vector.reshape(-1)
+
+    def weights(self) -> list[tuple[int, Words]]:
+        """Each term's feature, and its factor at each place: uint64 that broadcasts to (sizes…)."""
+        found = []
+        for coefficient, local in self.terms:
+            placed = self.layout.place(local)
+            product = word(coefficient)
+            for axis, factors in enumerate(placed.weights):
+                shape = [1] * len(self.layout.axes)
+                shape[axis] = -1
+                if factors:
+                    weight = to_words(self.layout.weight(axis, factors))
+                    # own factors at each place, as an outer product
+                    product = product * weight.reshape(shape)
+            found.append((placed.feature, product))
+        return found
+
+
+@dataclass(frozen=True)
+class PairForm:
+    """A sum over pairs: 2·S = HᵀAH − ⟨diagonal, H⟩."""
+
+    matrix: Matrix
+    own: OwnPart
+    magnitude: int
+
+    @property
+    def cost(self) -> int:
+        return self.matrix.cost
+
+    def apply(self, vector: NDArray[Word]) -> NDArray[Word]:
+        return self.matrix.apply(vector)
+
+    def diagonal(self) -> Words:
+        return self.own.vector()

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from umpc.ustat import polynomial as poly
-from umpc.ustat.local import relabel
 from umpc.ustat.normal_form import (
     Atom,
     BitAtom,
@@ -25,6 +24,7 @@ from umpc.ustat.normal_form import (
     build,
     conjunction_order,
 )
+from umpc.ustat.polynomial import relabel
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,7 @@ def written_out(polynomial: Polynomial) -> Polynomial:
         product = poly.constant(coefficient)
         for factor, power in monomial:
             for _ in range(power):
+                # products of exclusive outcomes are 0
                 product = _possible(poly.multiply(product, _factor(factor)))
         total = poly.add(total, product)
     return total
@@ -95,6 +96,7 @@ def _term(monomial: Monomial, coefficient: int, degree: int) -> ProductTerm:
         if len(factor.records) == 1:
             own[min(factor.records)].append((factor, power))
         elif isinstance(factor, BitAtom):
+            # a comparison across records
             bits.add(factor)
     local = tuple(own_factors(factors, record) for record, factors in enumerate(own))
     return ProductTerm(coefficient, local, frozenset(bits))
@@ -113,6 +115,7 @@ def _logic(function: Function) -> Polynomial:
     total = poly.constant(0)
     for conjunction in sorted(function, key=conjunction_order):
         product = _conjunction(conjunction)
+        # x ⊕ y = x + y − 2xy
         both = _possible(poly.multiply(total, product))
         total = poly.add(total, product, both.scaled(Fraction(-2)))
     return total
@@ -138,6 +141,7 @@ def _bit(bit: BitAtom) -> Polynomial:
     above = written_out(compare(_assigned(form, {less: 0, equal: 0})))
     total = above
     for outcome, values in outcomes:
+        # the bit in this outcome of the inner comparison
         here = written_out(compare(_assigned(form, values)))
         change = poly.add(here, above.scaled(Fraction(-1)))
         total = poly.add(total, _possible(poly.multiply(_factor(outcome), change)))

@@ -27,15 +27,13 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from umpc.protocols.arrays import Words
-from umpc.protocols.grid.operators.form import OwnPart
-from umpc.protocols.grid.operators.intervals import DoesNotFactor
+from umpc.mpc.arrays import Words
+from umpc.protocols.grid.operators.axis import DoesNotFactor
 from umpc.protocols.grid.operators.layout import Layout
 from umpc.protocols.grid.operators.leg import word
-from umpc.protocols.grid.operators.matrix import Combination, Matrix, TableEntry, grouped
+from umpc.protocols.grid.operators.matrix import Combination, Matrix, OwnPart, TableEntry, grouped
 from umpc.protocols.grid.operators.splitting import ProductTerm, terms_of, written_out
 from umpc.ustat import polynomial as poly
-from umpc.ustat.local import relabel
 from umpc.ustat.normal_form import (
     BitAtom,
     FieldAtom,
@@ -44,6 +42,7 @@ from umpc.ustat.normal_form import (
     Polynomial,
     conjunction_order,
 )
+from umpc.ustat.polynomial import relabel
 
 
 @dataclass(frozen=True)
@@ -92,6 +91,7 @@ class TripleForm:
 
     def gradient(self, vector: Words) -> Words:
         """(cells,) uint64: the gradient of `value` at v."""
+        # Q is quadratic: its gradient takes the transpose, too
         forward, back = self.twice.forward.apply(vector), self.twice.back.apply(vector)
         return self.cubic_gradient(vector) - (forward + back) * word(3)
 
@@ -100,17 +100,21 @@ class TripleForm:
         total = np.zeros(self.layout.shape, dtype=np.uint64)
         table = vector.reshape(self.layout.shape)
         for product in self.products:
+            # both arms of the middle record
             first, second = self._arms(product, vector)
             weighted = np.zeros_like(first)
             for feature, weight in product.middle:
+                # derivative by the middle record
                 total[feature] += weight * first * second
                 weighted += weight * table[feature]
+            # derivative by each outer record: the transpose of its arm
             for arm, other in ((product.first, second), (product.second, first)):
                 total += arm.back.apply(self._single(weighted * other)).reshape(total.shape)
         return total.reshape(-1)
 
     def dealt(self, mask: Words) -> tuple[Words, int]:
         """The vector ∇C(a) and the scalar −C(a) − Q(a) of which the dealer deals shares."""
+        # C(Ĥ − a) expanded: what depends on a alone
         scalar = -self._cubic(mask) - self._quadratic(mask)
         return self.cubic_gradient(mask), scalar % (1 << 64)
 
@@ -123,6 +127,7 @@ class TripleForm:
         for product in self.products:
             first, second = self._arms(product, vector)
             for feature, weight in product.middle:
+                # Σ over middle records of (B₁H)·(B₂H)
                 at_cells = weight * table[feature] * first * second
                 total += int(np.add.reduce(at_cells, axis=None, dtype=np.uint64))
         return total
@@ -162,7 +167,9 @@ class TripleTerms:
     @classmethod
     def of(cls, polynomial: Polynomial) -> Self:
         """The terms of a polynomial that `written_out` made. Raises: DoesNotFactor, KernelError."""
+        # f(r, r, s): triples with one record twice
         twice = written_out(relabel(polynomial, {0: 0, 1: 0, 2: 1}))
+        # f(r, r, r)
         single = relabel(polynomial, {0: 0, 1: 0, 2: 0})
         return cls(tuple(paths_of(polynomial)), terms_of(twice, 2), terms_of(single, 1))
 
@@ -199,6 +206,7 @@ def triple_form(layout: Layout, terms: TripleTerms, magnitude: int) -> TripleFor
             _arms_of(layout, list(arms), first),
             _arms_of(layout, list(arms), second),
         )
+        # equal factors are joined: fewer products
         for middle, first, second in grouped(numbered, 3)
     )
     entries = [TableEntry(t.coefficient, t.local[0], t.local[1], t.bits) for t in terms.twice]
@@ -270,6 +278,7 @@ def paths_of(polynomial: Polynomial) -> list[Path]:
     waiting = list(terms_of(polynomial, 3))
     while waiting:
         term = waiting.pop()
+        # open triangles until only paths are left
         changed = _towards_a_path(term)
         if changed is not None:
             waiting += terms_of(changed.scaled(Fraction(term.coefficient)), 3)
@@ -341,6 +350,7 @@ def _without_triangle(term: ProductTerm) -> Polynomial:
     equal = next((pair for pair in PAIRS if sides[pair].kind == "equal"), None)
     if equal is None:
         # record 0 < record 1 < record 2 says record 0 < record 2
+        # a transitive side says nothing new
         opened = ProductTerm(1, term.local, term.bits - {sides[0, 2]})
         return _unscaled(opened)
     # records `kept` and `gone` are equal, so that the third may be compared with either
