@@ -42,4 +42,4 @@ def test_the_files_of_the_specification_exist():
 
 def test_a_name_that_is_gone_is_noticed():
     with pytest.raises(AttributeError):
-        found("umpc.study.members.check_nobody")
+        found("umpc.study.attempt.check_nobody")

@@ -12,7 +12,7 @@ A side without a mesh talks to no other node. Its attempt needs its own steps on
 *Channels.* Chains of oblivious transfers: taken from an earlier study, and made for the next one.
 
 Two nodes that set up a channel, for garbled edges or for coins, make another one from it over the
-link that they still have, after both have released (`umpc/mpc/transfers/chained_set_up.py`). It
+link that they still have, after both have released (`umpc/mpc/transfers/committee_links.py`). It
 takes no curve points, a few milliseconds of both processors, and depends on nothing of a study. A
 failure to make one is no failure of a study: the next study sets up a channel of its own.
 `umpc/node/standing.py` keeps them between studies.
