@@ -19,14 +19,14 @@ from tests.support.node_talks import run_of
 from tests.support.protocols import with_facts
 from tests.support.sites import idle_site, site_of, unused
 from tests.support.studies import make_study
-from umpc.errors import CertificateError, PeerLost
+from umpc.errors import CertificateError
 from umpc.node.records import Records
 from umpc.node.run.context import RunContext
 from umpc.node.run.earlier import resume
 from umpc.node.run.link import PeerLink, peer_stream
 from umpc.node.run.prepare import Others
 from umpc.node.run.study import run_study
-from umpc.node.standing import Chain, KeptChannel, PreparedAttempt, Standing
+from umpc.node.standing import Chain, KeptChannel, Standing
 from umpc.study import messages as m
 from umpc.study.parts import Participant
 
@@ -53,29 +53,6 @@ class Mesh:
     def take_up(self, peer: int, channel: Any) -> None: ...
 
 
-class Link:
-    """A link to node-2 that notes its end."""
-
-    peer, channel, step, bytes_sent, is_awaited = "node-2", None, "release", 0, False
-
-    def __init__(self, done: list[str]):
-        self._done = done
-
-    async def finish(self) -> None:
-        self._done.append("finished")
-
-    def close(self) -> None:
-        self._done.append("closed")
-
-    async def ended(self) -> None:
-        self._done.append("ended")
-
-    async def send(self, frame: Any) -> None:
-        raise PeerLost("node-2 is gone", culprit="node-2")
-
-    receive = send
-
-
 def run_with(standing: Standing | None = None, **parts: Any) -> tuple[RunContext, Others]:
     run = run_of(idle_site(standing=standing, **parts), "coordinator", unused, unused)
     run.stream.proposed = STUDY
@@ -85,56 +62,6 @@ def run_with(standing: Standing | None = None, **parts: Any) -> tuple[RunContext
 def kept(standing: Standing, chain: Chain | None = None) -> KeptChannel:
     made: Any = "an earlier channel"
     return KeptChannel("node-2", bytes(32), made, chain or Chain(0.0), CERTIFICATES, standing.now())
-
-
-def ends(*, is_good: bool, has_met: bool = True, is_parked: bool = False) -> tuple[list[str], bool]:
-    """How the link of a run ends. Returns: what was done with it, and whether standing is left."""
-    done: list[str] = []
-
-    async def scenario() -> bool:
-        standing = Standing()
-        standing.keep(kept(standing))
-        run, others = run_with(standing)
-        link: Any = Link(done)
-        others.links.made[2] = link
-        mesh: Any = Mesh()
-        if has_met:
-            others.has_met(mesh)
-        if is_parked:
-            side: Any = SimpleNamespace(study=STUDY)
-            run.parked = PreparedAttempt(side, (), [], None, 0, STUDY.exact_epsilon)
-        others.end(is_good=is_good)
-        if standing.is_made_with("node-2"):
-            done.append("makes a channel")
-            while standing.is_made_with("node-2"):
-                await asyncio.sleep(0.001)
-        return len(standing) > 0
-
-    return done, asyncio.run(scenario())
-
-
-def test_a_run_that_ended_well_makes_channels_and_a_failure_to_make_one_ends_the_standing():
-    """The link here is lost meanwhile. Both ends then have none, and nothing from before."""
-    done, is_left = ends(is_good=True)
-    assert done == ["makes a channel", "closed", "ended"] and not is_left
-
-
-@pytest.mark.parametrize("is_parked", [True, False])
-def test_a_preparation_leaves_the_next_channel_to_its_run(is_parked):
-    """It would hold up the run, which may come at once."""
-    done, is_left = ends(is_good=True, is_parked=is_parked)
-    assert ("makes a channel" in done) is not is_parked
-    assert is_left is is_parked
-
-
-def test_a_run_that_ends_before_its_set_up_makes_none_and_keeps_the_standing():
-    assert ends(is_good=True, has_met=False) == (["closed"], True)
-
-
-@pytest.mark.parametrize("has_met", [True, False])
-def test_a_run_that_failed_makes_no_channel_and_ends_the_standing_with_its_peers(has_met):
-    """A failed check gives no second try."""
-    assert ends(is_good=False, has_met=has_met) == (["closed"], False)
 
 
 def test_a_step_whose_time_is_up_names_the_peer_whose_message_is_missing():
