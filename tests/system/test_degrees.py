@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from tests.system.conftest import FIELDS as LAB_FIELDS
-from tests.system.conftest import SURVIVE_SECONDS, Lab
+from tests.system.conftest import Lab
 from umpc.cli.table import exact_over_all, pooled
 from umpc.coordinator.studyfile import load_study_file
-from umpc.errors import PeerLost, PolicyRefused
+from umpc.errors import PolicyRefused
 from umpc.study.computation import Computation
 from umpc.study.parts import FieldText
 from umpc.ustat.statistics import find_statistic
@@ -79,19 +79,6 @@ def test_every_degree_is_exact_without_noise(five, statistic):
     assert report["rounds"] == report["rounds_predicted"]
     assert report["bytes_online"] == report["bytes_online_predicted"]
     assert report["bytes_offline"] == report["bytes_offline_predicted"]
-
-
-@pytest.mark.parametrize(("point", "action"), [("after-fields", "kill"), ("before-ready", "stop")])
-def test_an_owner_of_triples_that_fails_is_named_and_costs_nothing(lab, point, action):
-    here = lab(3, {"node-2": {"UMPC_FAILPOINT": f"{point}:{action}"}}).start()
-    outcome = here.run(statistic="triples_skewness", columns=["age"], edges="2n")
-    assert outcome.code == PeerLost.exit_code, outcome.error
-    assert "node-2" in outcome.last_line and "no epsilon was charged" in outcome.last_line
-    assert outcome.seconds < SURVIVE_SECONDS
-    for survivor in ("node-1", "node-3"):
-        assert "node-2" in here.wait_for_log(survivor, "ended in step")
-    here.stop()
-    assert all(here.spent(name) == 0 for name in here.names)
 
 
 def test_a_site_that_allows_certain_kernels_refuses_others_and_names_the_hash(lab):

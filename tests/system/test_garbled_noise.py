@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.system.test_demo import FAR, result
-from tests.system.test_garbled import GARBLED, costs_nothing
+from tests.system.test_garbled import GARBLED
 
 STUDY = {"backend": "garbled", "preprocessing": "none", "dealer": None}
 
@@ -21,11 +21,6 @@ def test_a_demo_without_a_dealer_draws_noise_that_nobody_knows_at_its_predicted_
     assert report["rounds"] == report["rounds_predicted"] == 5
     if len(options) == 2:
         assert abs(report["estimate"] - report["exact_over_edges"]) < FAR * report["noise_std"]
-
-
-@pytest.mark.parametrize(("node", "action"), [("node-3", "kill"), ("node-1", "stop")])
-def test_a_node_that_fails_while_coins_are_tossed_is_named_and_costs_nothing(lab, node, action):
-    costs_nothing(lab, STUDY, node, f"during-toss:{action}", " prepare")
 
 
 def test_prepared_ahead_the_noise_waits_with_the_rest(lab):

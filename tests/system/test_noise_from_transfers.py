@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from tests.system.conftest import names_who_was_lost
 from tests.system.test_demo import FAR, result
 from umpc.mpc.masked.compiler import FEW_EDGES
 
@@ -28,15 +27,6 @@ def test_a_demo_draws_noise_of_either_kind_at_its_predicted_cost(options, coins)
     rounds = 3 if report["edges"] <= FEW_EDGES else 4
     assert report["rounds"] == report["rounds_predicted"] == rounds
     assert abs(report["estimate"] - report["exact_over_edges"]) < FAR * report["noise_std"]
-
-
-@pytest.mark.parametrize(("node", "action"), [("node-3", "kill"), ("node-1", "stop")])
-def test_a_node_that_fails_while_coins_are_tossed_is_named_and_costs_nothing(lab, node, action):
-    here = lab(3, {node: {"UMPC_FAILPOINT": f"during-toss:{action}"}}).start()
-    outcome = here.run()
-    names_who_was_lost(outcome, node)
-    here.stop()
-    assert all(here.spent(name) == 0 for name in here.names)
 
 
 def test_prepared_ahead_the_noise_waits_with_the_material(lab):

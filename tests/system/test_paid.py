@@ -17,7 +17,7 @@ from tests.support.node_ledgers import beside, held_by, share_of, start_again, w
 from tests.system.conftest import SHUFFLERS, Lab, Outcome, running
 from umpc.coordinator.studyfile import load_study_file
 from umpc.deployment.processes import Served, stop
-from umpc.errors import AlreadyReleased, PeerLost, PolicyRefused, UmpcError
+from umpc.errors import AlreadyReleased, PeerLost, UmpcError
 from umpc.proto import codec
 from umpc.study import messages as m
 from umpc.transport.authority import Authority
@@ -153,25 +153,6 @@ async def give_up(identity: Identity, document: bytes, node: Served) -> None:
                 await stream.next("propose", 20)
     finally:
         stream.cancel()
-
-
-def test_a_run_that_one_node_refuses_makes_no_other_drop_what_it_holds(tmp_path):
-    """node-1 has charged. A later run ends in *propose*, before the coordinator can know it."""
-    dying = {"UMPC_FAILPOINT": "before-charge:kill"}
-    lab = Lab(tmp_path, 3, {"node-2": dying, "node-3": dying})
-    try:
-        assert lab.start("10").run().code == PeerLost.exit_code
-        lab.disarm()
-        start_again(lab, "node-2")
-        start_again(lab, "node-3", more="[policy]\nmax_epsilon = 0.001\n")
-        assert lab.run().code == PolicyRefused.exit_code
-        assert beside(lab, "node-2").held and beside(lab, "node-3").held
-        start_again(lab, "node-3")
-        again = lab.run()
-        assert again.code == 0 and again.report["replayed"], again.error
-        assert spent(lab) == [1, 1, 1]
-    finally:
-        lab.stop()
 
 
 def test_a_failure_before_anybody_may_have_charged_gives_the_budget_back(here):

@@ -61,14 +61,20 @@ async def chatting(identity, address):
         await stream.close()
 
 
-def test_a_client_notices_a_stopped_server(site, tmp_path, quick):
+@asynccontextmanager
+async def with_program(site, folder):
+    """A program that serves, and a chat with it."""
     site("a")
+    async with (
+        program("serve", folder / "a") as (server, address),
+        chatting(site("b"), address) as chat,
+    ):
+        yield server, chat
 
+
+def test_a_client_notices_a_stopped_server(site, tmp_path, quick):
     async def scenario():
-        async with (
-            program("serve", tmp_path / "a") as (server, address),
-            chatting(site("b"), address) as chat,
-        ):
+        async with with_program(site, tmp_path) as (server, chat):
             os.kill(server.pid, signal.SIGSTOP)
             with pytest.raises(PeerLost, match="a went away in step chat") as caught:
                 await chat.next("chat")
@@ -80,13 +86,8 @@ def test_a_client_notices_a_stopped_server(site, tmp_path, quick):
 
 
 def test_a_writer_that_waits_for_a_stopped_server_is_told(site, tmp_path, quick):
-    site("a")
-
     async def scenario():
-        async with (
-            program("serve", tmp_path / "a") as (server, address),
-            chatting(site("b"), address) as chat,
-        ):
+        async with with_program(site, tmp_path) as (server, chat):
             os.kill(server.pid, signal.SIGSTOP)
             with pytest.raises(PeerLost, match="a went away"):
                 while True:  # until the windows are full
@@ -114,13 +115,8 @@ def test_a_server_notices_a_client_that_stops_before_its_first_beat(
 
 
 def test_a_hung_interpreter_is_noticed_although_grpc_still_answers(site, tmp_path, quick):
-    site("a")
-
     async def scenario():
-        async with (
-            program("serve", tmp_path / "a") as (_, address),
-            chatting(site("b"), address) as chat,
-        ):
+        async with with_program(site, tmp_path) as (_, chat):
             busy = asyncio.ensure_future(chat.channel.unary_unary(BUSY)(b"120"))
             with pytest.raises(PeerLost):
                 await chat.next("chat")
@@ -131,13 +127,9 @@ def test_a_hung_interpreter_is_noticed_although_grpc_still_answers(site, tmp_pat
 
 def test_two_that_do_not_run_for_a_while_are_left_in_peace(site, tmp_path, quick):
     """This process holds its interpreter for longer than it would wait for a silent peer."""
-    site("a")
 
     async def scenario():
-        async with (
-            program("serve", tmp_path / "a") as (_, address),
-            chatting(site("b"), address) as chat,
-        ):
+        async with with_program(site, tmp_path) as (_, chat):
             hold_the_interpreter(1.3 * heartbeat.SILENT_SECONDS)
             await chat.write(b"still here")
             assert await chat.next("chat") == b"still here"
