@@ -2,6 +2,8 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+# Python keeps what it compiles: else every process of a demo or a test compiles it anew.
+export PYTHONDONTWRITEBYTECODE :=
 # `make install` links into ~/.local if its bin is on the PATH or /usr/local is not writable.
 PREFIX ?= $(shell if echo ":$$PATH:" | grep -q ":$$HOME/.local/bin:" || ! test -w /usr/local/bin; \
             then echo "$$HOME/.local"; else echo /usr/local; fi)

@@ -33,7 +33,7 @@ CATEGORIES = {
         "crypto.ring:unpack",
         "mpc.masked.dcf:ComparisonKeys.encode",
         "mpc.masked.dcf:ComparisonKeys.decode",
-        "mpc.masked.material:DealtPart.encode",
+        "mpc.masked.material:DealtPart.encode_all",
         "mpc.masked.material:DealtPart.decode_all",
     ),
     "E": (
@@ -61,7 +61,7 @@ CATEGORIES = {
         "protocols.u_mpc.node:UMpcNode.receive_fields",
     ),
     "inside a node, in the clear": ("ustat.kernel:Kernel.evaluate",),
-    "noise": ("protocols.u_mpc.node:PreparingNode._own_noise",),
+    "noise": ("protocols.u_mpc.node:UMpcNode._own_noise",),
     "zero shares": (
         "crypto.zero_shares:zero_shares",
         "crypto.zero_shares:KeyAgreement.__init__",
@@ -84,7 +84,7 @@ CATEGORIES = {
         "node.budget.ledger:Ledger.charge",
         "node.budget.ledger:Ledger.cancel",
     ),
-    "cost, report": ("mpc.backends:predict", "protocols.u_mpc.coordinator:UMpcCoordinator.finish"),
+    "cost, report": ("mpc.backends:predict", "protocols.u_mpc.protocol:UMpcCoordinator.finish"),
 }
 """Category → its functions, each as module:function below umpc."""
 LOOP = "event loop, gRPC in Python"

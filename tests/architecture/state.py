@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import umpc
@@ -27,13 +28,23 @@ PROCESSES = (
 """Where objects may live as long as a process. All others belong to one study or command."""
 
 
-def modules() -> Iterator[tuple[str, ast.Module]]:
+def modules() -> list[tuple[str, ast.Module]]:
     """Every module that is written by hand."""
-    for folder in ("umpc", "umpc_papers"):
-        for path in sorted((ROOT / folder).rglob("*.py")):
-            name = path.relative_to(ROOT).as_posix()
-            if "_pb2" not in name:
-                yield name, ast.parse(path.read_text(encoding="utf-8"))
+    return _modules(ROOT)
+
+
+@cache
+def _modules(root: Path) -> list[tuple[str, ast.Module]]:
+    names = {
+        path.relative_to(root).as_posix(): path
+        for folder in ("umpc", "umpc_papers")
+        for path in sorted((root / folder).rglob("*.py"))
+    }
+    return [
+        (name, ast.parse(path.read_text(encoding="utf-8")))
+        for name, path in names.items()
+        if "_pb2" not in name
+    ]
 
 
 def name_of(node: ast.AST | None) -> str:

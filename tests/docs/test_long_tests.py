@@ -14,7 +14,9 @@ WHOLE = "tests/dp/test_poisson.py::test_the_law_is_poisson"
 
 def test_every_name_begins_a_function():
     for file, beginnings in LONG.items():
-        functions = re.findall(r"^def (test_\w+)", (ROOT / file).read_text(encoding="utf-8"), re.M)
+        functions = re.findall(
+            r"^(?:def|class) ([tT]est\w+)", (ROOT / file).read_text(encoding="utf-8"), re.M
+        )
         for beginning in beginnings:
             name = beginning.partition("[")[0]
             assert any(function.startswith(name) for function in functions), beginning
