@@ -1,4 +1,4 @@
-"""What two nodes keep for their next study: a channel after a good run, none after a bad one.
+"""Two nodes keep a channel for their next study after a good run, and none after a bad one.
 
 docs/protocol.md, "Channels made after a study".
 """
@@ -33,7 +33,7 @@ def tossed(name: str) -> Study:
 
 
 def ended(house: House, work: Any, end: type) -> None:
-    """Let a run end in this way, and all be quiet. What is kept does not end meanwhile."""
+    """Let a run end in this way, and all be quiet. Channels that are kept do not end meanwhile."""
 
     async def all_quiet() -> None:
         assert isinstance(await work, end)
