@@ -16,7 +16,7 @@ from umpc.dealer.session import dealt
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import AFTER, AHEAD, Chunk, in_batches
 from umpc.mpc.masked.evaluation import Together
-from umpc.protocols.base.node import GivesTasks, MeshSide
+from umpc.protocols.base.node import MeshSide
 from umpc.protocols.base.protocol import Dealing
 from umpc.study import messages as m
 from umpc.study.attempt import Attempt
@@ -104,7 +104,7 @@ class EdgesInMemory:
         self, mesh: MeshSide, batch: Sequence[Chunk], payloads: Sequence[bytes]
     ) -> Iterator[NodeBatch]:
         """A node's batch, or its chunks one by one where the node computes them in its own way."""
-        together = mesh.batch(batch, payloads) if isinstance(mesh, GivesTasks) else None
+        together = mesh.batch(batch, payloads)
         if together is not None:
             yield NodeBatch(mesh.index, batch, together.protocol(self.tree_hash))
             return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -146,7 +147,7 @@ def test_the_event_of_a_survival_table_counts_by_its_second_number(tmp_path):
 
 
 def test_without_scikit_learn_the_demo_asks_for_a_table(monkeypatch):
-    monkeypatch.setattr("umpc.cli.table.find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "sklearn", None)
     with pytest.raises(ConfigError, match=r"\[demo\].* Or name a table with --csv"):
         breast_cancer(None)
 

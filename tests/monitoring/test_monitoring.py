@@ -201,10 +201,9 @@ def test_the_health_service_answers_members_until_the_end(folder):
 
 
 def test_fractions_of_a_ledger_become_numbers():
-    from umpc.cli.server_options import _amounts
+    from umpc.cli.server_options import amounts
     from umpc.node.budget.budget_account import Balance
 
     balance = Balance(Fraction(10), Fraction(1, 3), Fraction(0), Fraction(29, 3))
-    assert _amounts(balance)["spent"] == pytest.approx(1 / 3) and set(_amounts(balance)) == set(
-        AMOUNTS
-    )
+    shown = amounts(balance)
+    assert shown["spent"] == pytest.approx(1 / 3) and set(shown) == set(AMOUNTS)

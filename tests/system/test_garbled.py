@@ -56,17 +56,6 @@ def test_a_study_without_a_dealer_ends_within_seconds(bank):
     assert report["seconds_total"] < 10
 
 
-def costs_nothing(lab, study, node: str, failpoint: str, step: str = "") -> None:
-    """A node that fails is named by everybody, and nobody has charged or reserves anything."""
-    here = lab(3, {node: {"UMPC_FAILPOINT": failpoint}}).start(dealer=False)
-    names_who_was_lost(here.run(**study), node)
-    for survivor in set(here.names) - {node}:
-        assert node in here.wait_for_log(survivor, f"ended in step{step}")
-        assert here.reserved_by_the_living(survivor) == 0
-    here.stop()
-    assert all(here.spent(name) == 0 for name in here.names)
-
-
 @pytest.mark.parametrize(
     ("node", "point", "action"),
     [
@@ -76,7 +65,13 @@ def costs_nothing(lab, study, node: str, failpoint: str, step: str = "") -> None
     ],
 )
 def test_a_node_that_fails_after_the_set_up_is_named_and_costs_nothing(lab, node, point, action):
-    costs_nothing(lab, STUDY, node, f"{point}:{action}")
+    here = lab(3, {node: {"UMPC_FAILPOINT": f"{point}:{action}"}}).start(dealer=False)
+    names_who_was_lost(here.run(**STUDY), node)
+    for survivor in set(here.names) - {node}:
+        assert node in here.wait_for_log(survivor, "ended in step")
+        assert here.reserved_by_the_living(survivor) == 0
+    here.stop()
+    assert all(here.spent(name) == 0 for name in here.names)
 
 
 def test_the_same_study_asked_again_gets_the_same_answer_and_a_new_one_runs_beside_it(lab):

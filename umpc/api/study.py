@@ -33,6 +33,7 @@ from umpc.coordinator.run_file import Note, RunFile, no_note
 from umpc.coordinator.studyfile import StudyFile, load_study_file
 from umpc.coordinator.studyfile_text import write_study_file
 from umpc.errors import StudyError, UmpcError
+from umpc.protocols.registry import check_new_run
 from umpc.study.attempt import Attempt
 from umpc.study.document import Study
 from umpc.study.report import Report
@@ -200,7 +201,7 @@ class ProposedStudy:
         """
         from umpc.api.description import describe_addresses, describe_prediction, describe_study
 
-        self.file.check_new_run(self.document)
+        check_new_run(self.document)
         lines = [*describe_study(self.document), *describe_addresses(self.document)]
         if self.chosen:
             lines.append(("chosen", self.chosen))
@@ -266,7 +267,7 @@ class ProposedStudy:
     def _led(self, *, progress: bool) -> Iterator[dict[str, Any]]:
         """The last arguments of `prepare_study` and `run_study`."""
         with self._noted() as note:
-            led: dict[str, Any] = {"note": note, "check_new": self.file.check_new_run}
+            led: dict[str, Any] = {"note": note}
             if not progress:
                 yield led
                 return

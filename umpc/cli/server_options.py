@@ -383,7 +383,7 @@ class Monitor:
                 return -1
 
         if self._metrics is not None:
-            epsilon, delta = (lambda: _amounts(ledger.balance())), lambda: _amounts(ledger.delta())
+            epsilon, delta = (lambda: amounts(ledger.balance())), lambda: amounts(ledger.delta())
             self._metrics.add_site(epsilon, delta, pending, dataset)
 
     def watch(self) -> RunWatch:
@@ -430,6 +430,6 @@ class Monitor:
             ledger.balance()
 
 
-def _amounts(balance: Balance) -> dict[str, float]:
+def amounts(balance: Balance) -> dict[str, float]:
     found: dict[str, Fraction] = {state: getattr(balance, state) for state in STATES}
     return {state: float(amount) for state, amount in found.items()}

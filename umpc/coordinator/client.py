@@ -20,13 +20,13 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import TypeVar
 
-from umpc.coordinator.conductor import CheckNew, Conductor, Expect, Preparation, expect_nothing
+from umpc.coordinator.conductor import Conductor, Expect, Preparation, expect_nothing
 from umpc.coordinator.links import ABORT_SECONDS, GIVE_UP_SECONDS, Losses, NodeLink, Tell, each
 from umpc.coordinator.run_file import Note, no_note
 from umpc.coordinator.shufflers import ShufflerLink
 from umpc.crypto.signing import is_signature
 from umpc.errors import ImpossibleResult, PeerUnavailable, UmpcError
-from umpc.protocols.registry import check_new_run, checked, protocol_of
+from umpc.protocols.registry import checked, protocol_of
 from umpc.study.document import Study
 from umpc.study.parts import Participant
 from umpc.study.report import Report
@@ -47,7 +47,6 @@ async def run_study(
     expect: Expect = expect_nothing,
     note: Note = no_note,
     returning: float = 0.0,
-    check_new: CheckNew = check_new_run,
 ) -> Report:
     """Run a study to its report. A preparation is used if all nodes still have it.
 
@@ -56,7 +55,7 @@ async def run_study(
 
     Args: tell: is told each step's progress. expect: is told the attempt before the nodes prepare.
         note: takes notes of how far each node is. returning: seconds for nodes that are lost
-        after they were ready, together. check_new: the rules for a study without a result.
+        after they were ready, together.
 
     Raises: UmpcError naming who failed; then nothing was released, except as the message says.
     """
@@ -65,7 +64,7 @@ async def run_study(
     while True:
         try:
             lead = Conductor.conduct
-            return await _lead(losses, identity, tell, lead, expect, note, check_new)
+            return await _lead(losses, identity, tell, lead, expect, note)
         except UmpcError as error:
             node = losses.returning(error)
             if node is None:
@@ -92,7 +91,6 @@ async def prepare_study(
     tell: Tell = silent,
     expect: Expect = expect_nothing,
     note: Note = no_note,
-    check_new: CheckNew = check_new_run,
 ) -> Preparation:
     """Have all nodes do everything that needs no data, and keep it for the study's run.
 
@@ -102,7 +100,7 @@ async def prepare_study(
     lapses. StudyError where there is nothing to prepare.
     """
     protocol_of(study).check_ahead(study)
-    return await _lead(Losses(study), identity, tell, Conductor.park, expect, note, check_new)
+    return await _lead(Losses(study), identity, tell, Conductor.park, expect, note)
 
 
 async def _lead(
@@ -112,7 +110,6 @@ async def _lead(
     lead: Callable[[Conductor], Awaitable[Outcome]],
     expect: Expect,
     note: Note,
-    check_new: CheckNew,
 ) -> Outcome:
     """Lead a study over streams to all nodes, which end with it."""
     study = checked(losses.study)
@@ -121,7 +118,7 @@ async def _lead(
     links = [NodeLink(node, tell, note) for node in study.nodes]
     shufflers = [ShufflerLink(study, place) for place in range(len(study.shufflers))]
     parties: list[NodeLink | ShufflerLink] = [*links, *shufflers]
-    conductor = Conductor(side, links, tell, started, shufflers, expect, losses, check_new)
+    conductor = Conductor(side, links, tell, started, shufflers, expect, losses)
     try:
         patience = study.seconds_per_step
         await each(parties, "connect", lambda link: link.open(identity, patience))

@@ -20,7 +20,6 @@ from umpc.protocols.registry import check_new_run
 from umpc.study import messages as m
 from umpc.study.attempt import Attempt
 from umpc.study.cost import Measured, Moment, count_online
-from umpc.study.document import Study
 from umpc.study.report import Report
 
 log = logging.getLogger("umpc.coordinator")
@@ -36,10 +35,6 @@ Beside = Callable[[ShufflerLink], Coroutine[Any, Any, None]]
 
 Expect = Callable[[Attempt], None]
 """It is told the attempt as soon as all numbers of records are known, in a thread of its own."""
-
-
-CheckNew = Callable[[Study], None]
-"""The rules for a study without a result. It raises StudyError."""
 
 
 def utc_text(seconds_ago: float = 0) -> str:
@@ -81,7 +76,6 @@ class Conductor:
     shufflers: list[ShufflerLink]
     expect: Expect
     losses: Losses
-    check_new: CheckNew = check_new_run
 
     def __post_init__(self) -> None:
         self.seconds = self.side.study.seconds_per_step
@@ -146,7 +140,7 @@ class Conductor:
         """Ask the rules for new runs where no node has a result. Raises: StudyError."""
         if self.side.state(answers) is StudyState.ANEW:
             try:
-                self.check_new(self.side.study)
+                check_new_run(self.side.study)
             except StudyError as error:
                 raise saying_what_holds(error, "propose") from None
 

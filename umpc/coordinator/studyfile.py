@@ -142,16 +142,8 @@ class StudyFile:
     def new_study(self, coordinator: str) -> Study:
         """`study` for a run that has no result yet. Raises: as `study` and `check_new_run`."""
         study = self.study(coordinator)
-        self.check_new_run(study)
-        return study
-
-    def check_new_run(self, study: Study) -> None:
-        """The rules for a study of this file that no node has released. Raises: StudyError.
-
-        Rules that need the file's entries, as which column is which argument of the statistic, are
-        here; all others are in `registry.check_new_run`.
-        """
         check_new_run(study)
+        return study
 
     def read_settings(self, degree: int) -> Settings:
         """The settings of the study's protocol. Args: degree: the records of a set.

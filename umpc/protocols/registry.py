@@ -220,8 +220,7 @@ def check_new_run(study: Study) -> None:
 
     A study that was released is repeated whatever these rules say. A rule that refuses studies
     which ran before therefore belongs here or into `StudyProtocol.check_new_run`, and not into
-    `checked`. Nodes ask it before they admit a study, and coordinators when all nodes have answered
-    (`StudyFile.check_new_run`).
+    `checked`. Nodes ask it before they admit a study, coordinators when all nodes have answered.
 
     Raises: StudyError and its kinds.
     """

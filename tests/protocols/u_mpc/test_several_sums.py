@@ -37,6 +37,7 @@ from umpc.protocols.u_mpc.settings import noisy_sums
 from umpc.simulation import simulate
 from umpc.study.report import Report
 from umpc.study.sizes import Sizes
+from umpc.testing import lying
 
 UNTIED = "(a.x == b.x) * -1 + 1"
 THREE = (KENDALL, UNTIED, "(a.y == b.y) * -1 + 1")
@@ -171,8 +172,8 @@ def test_power_one_noise_for_all_sums_is_found(monkeypatch):
 
     monkeypatch.setattr(DistributedLaplace, "draw", draw)
     # the coordinator refuses such noise of a sum that no record can change
-    monkeypatch.setattr("umpc.protocols.u_mpc.protocol.check_sums", lambda *arguments: None)
-    draws = noise_of_runs("one noise")
+    with lying("coordinator", check_sums=lambda *arguments: None):
+        draws = noise_of_runs("one noise")
     assert noise_p(draws[:, 1], SCALES[1]) < ALPHA
 
 

@@ -26,7 +26,6 @@ from umpc.node.run.link import PeerLink, all_of
 from umpc.node.run.material import MaterialReader
 from umpc.node.run.rounds import Rounds, Step, blaming
 from umpc.node.spool import Spool
-from umpc.protocols.base.node import GivesTasks
 from umpc.study.messages import frame_of, key_of
 from umpc.transport.patience import task_group
 
@@ -89,7 +88,7 @@ class RunningChunks:
     ) -> list[asyncio.Task[None]]:
         """Take the first steps of a batch together, or of each chunk in the session's own way."""
         is_given = self._workers is not None and batch[0].count >= SMALLEST_TASK
-        if isinstance(self._session, GivesTasks) and (is_given or len(batch) > 1):
+        if is_given or len(batch) > 1:
             task: OwnerBatch | None
             task = await self._rounds.briefly(self._session.batch, batch, payloads)
             if task is not None:

@@ -76,7 +76,7 @@ class Site:
     permit_delta: Callable[[Fraction], None]
     dial: Callable[..., Awaitable[Any]]
     await_link: Callable[..., Awaitable[Any]]
-    dial_dealer: Callable[..., Awaitable[None]]
+    dial_dealer: Callable[..., Coroutine[Any, Any, None]]
     open_spool: Callable[[Study, int], Spool]
     open_delivery: Callable[..., Awaitable[None]]
     record: Record = nothing

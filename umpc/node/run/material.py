@@ -21,7 +21,7 @@ from umpc.node.run.context import PROGRESS_EVERY, RunContext
 from umpc.node.spool import TAG_BYTES, Spool
 from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
-from umpc.protocols.base.node import AsksEarly, MeshSide, NodeSide
+from umpc.protocols.base.node import MeshSide, NodeSide
 from umpc.study.document import Study
 from umpc.study.messages import Frame
 from umpc.study.parts import Participant
@@ -59,7 +59,7 @@ class Material:
         that cannot be reached is told of when it is asked.
         """
         dealer, mesh = side.study.dealer, side.mesh
-        if dealer is None or not isinstance(mesh, AsksEarly) or not mesh.asks_early:
+        if dealer is None or mesh is None or not mesh.asks_early:
             return
         self._call = DealerCall(dealer, side.study)
         self._dialled = asyncio.create_task(self._run.site.dial_dealer(self._call))
@@ -72,7 +72,7 @@ class Material:
         The dealer then expands E at the same time. All that it is told are public facts that every
         node has signed. Raises: PeerUnavailable, CertificateError.
         """
-        if self._call is None or self._dialled is None or not isinstance(side.mesh, AsksEarly):
+        if self._call is None or self._dialled is None or side.mesh is None:
             return
         facts = side.mesh.members, openings, side.signatures
         request = codec.deal_request(side.study.encode(), *facts)

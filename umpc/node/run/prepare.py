@@ -48,7 +48,7 @@ from umpc.node.run.material import Material
 from umpc.node.run.rounds import Rounds, blaming, drive
 from umpc.node.shufflers import ShufflerStreams
 from umpc.node.standing import MAKE_SECONDS, Chain, Channel, PreparedAttempt, Standing, StandingWith
-from umpc.protocols.base.node import MeshSide, NodeSide, TakesChannels, WorksAhead
+from umpc.protocols.base.node import MeshSide, NodeSide
 from umpc.protocols.registry import protocol_of
 from umpc.study import messages as m
 from umpc.study.attempt import Attempt
@@ -102,7 +102,7 @@ class Others:
     def work_ahead(self, side: NodeSide) -> None:
         """Begin work on no data in the thread; later computations there wait for it."""
         mesh = side.mesh
-        if isinstance(mesh, WorksAhead) and mesh.has_work_ahead:
+        if mesh is not None and mesh.has_work_ahead:
             self._ahead = asyncio.create_task(self._run.compute.in_thread(mesh.work_ahead))
 
     async def worked_ahead(self) -> None:
@@ -300,7 +300,7 @@ NO_CHAINS: Mapping[int, Chain] = {}
 
 def standing_of(standing: Standing | None, mesh: MeshSide) -> dict[int, StandingWith]:
     """The standing with each peer to which this run needs a channel, under its certificates."""
-    if standing is None or not isinstance(mesh, TakesChannels):
+    if standing is None:
         return {}
     members = mesh.attempt.members
     own = members[mesh.index].certificate
@@ -372,7 +372,7 @@ def ended_links(
     """
     known = standing_of(standing, mesh)
     peers = [peer for peer in known if peer in links]
-    if standing is None or not isinstance(mesh, TakesChannels) or len(peers) > MOST_PEERS:
+    if standing is None or len(peers) > MOST_PEERS:
         return []
     now = standing.now()
     own = mesh.attempt.members[mesh.index].name

@@ -30,7 +30,7 @@ from umpc.node.run.context import PROGRESS_EVERY
 from umpc.node.run.link import PeerLink, all_of
 from umpc.node.run.material import MaterialReader
 from umpc.node.spool import Spool
-from umpc.protocols.base.node import MeshSide, TakesChannels
+from umpc.protocols.base.node import MeshSide
 from umpc.study.messages import Frame, frame_of, key_of
 from umpc.transport.patience import task_group, together
 
@@ -103,7 +103,7 @@ class Rounds:
         begun = []
         for peer in peers:
             link = self.links[peer]
-            if link.channel is not None and isinstance(self.session, TakesChannels):
+            if link.channel is not None:
                 self.session.take_up(peer, link.channel.channel)
                 log.debug("the channel to %s is from after an earlier study", link.peer)
                 continue

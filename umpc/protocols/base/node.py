@@ -38,7 +38,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 from umpc.crypto.prg import FixedKeyHash
 from umpc.crypto.rounds import Mesh, Message
@@ -110,26 +110,17 @@ class MeshSide(Protocol):
         """A chunk's result."""
         ...
 
-
-@runtime_checkable
-class GivesTasks(Protocol):
-    """A `MeshSide` whose chunks may be computed together, or by another process or machine."""
-
     def batch(self, chunks: Sequence[Chunk], materials: Sequence[bytes]) -> OwnerBatch | None:
-        """The rounds of a chunk, or of small ones of a wave, as a value; None: by `protocol` only.
+        """The rounds of chunks as a value that another process or machine may compute.
 
-        They have the same plan, and this node is the same party in all of them.
+        They have the same plan, and this node is the same party in all of them. None: by
+        `protocol` only.
         """
         ...
 
-
-@runtime_checkable
-class TakesChannels(Protocol):
-    """A `MeshSide` that may use channels of transfers which were made before its attempt."""
-
     @property
     def channel_peers(self) -> tuple[int, ...]:
-        """The nodes to which it needs a channel, that of each pair of nodes being one."""
+        """The nodes to which it needs a channel of transfers, one for each pair of nodes."""
         ...
 
     def channel(self, peer: int) -> CorrelatedSender | CorrelatedReceiver:
@@ -137,17 +128,12 @@ class TakesChannels(Protocol):
         ...
 
     def take_up(self, peer: int, channel: CorrelatedSender | CorrelatedReceiver) -> None:
-        """Use a channel to a peer, once, in place of `set_up`."""
+        """Use a channel that was made before this attempt, once, in place of `set_up`."""
         ...
-
-
-@runtime_checkable
-class AsksEarly(Protocol):
-    """A `MeshSide` whose study surely needs a dealer, so that it can be asked before E is known."""
 
     @property
     def asks_early(self) -> bool:
-        """Whether the edges of this study need material, unless no two nodes share one."""
+        """Whether a dealer is surely needed, so that it can be asked before E is known."""
         ...
 
     @property
@@ -155,14 +141,9 @@ class AsksEarly(Protocol):
         """All members, once they have agreed."""
         ...
 
-
-@runtime_checkable
-class WorksAhead(Protocol):
-    """A `MeshSide` with work on no data that may be done before *evaluate*."""
-
     @property
     def has_work_ahead(self) -> bool:
-        """Whether there is some in this attempt."""
+        """Whether work on no data may be done before *evaluate*."""
         ...
 
     def work_ahead(self) -> None:
