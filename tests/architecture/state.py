@@ -74,6 +74,7 @@ def assigned(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
         yield node.target, node.value
 
 
+@cache
 def changed(tree: ast.AST) -> set[str]:
     """The texts of all that is changed in place or deleted in a tree, such as `self._open`."""
     found: set[ast.expr] = set()

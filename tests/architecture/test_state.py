@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
+from functools import cache
 
 import pytest
 
@@ -43,6 +44,7 @@ def listed() -> list[str]:
     return [name for row in rows() for name in re.findall(r"`([^`]+)`", row[0])]
 
 
+@cache
 def found() -> set[str]:
     """All that outlives a study, by class and attribute, or by the name in its module."""
     objects = {place.rpartition(":")[2] for place in state.of_objects()}

@@ -11,7 +11,6 @@ from umpc.study.document import Study
 from umpc.study.parts import FieldText
 from umpc.ustat.statistics import LIBRARY
 
-XY = (FieldText("x", "0", "3", whole=True), FieldText("y", "0", "3", whole=True))
 CATEGORIES = (FieldText("x", "0", "3", whole=True), FieldText("y", "0", "2", whole=True), CLASSES)
 Z = FieldText("z", "0", "2", whole=True)
 COLUMNS = {1: ["x"], 2: ["y", "x"], 3: ["y", "x", "z"]}

@@ -9,7 +9,6 @@ import numpy as np
 
 from tests.support.ideal_transfers import ideal_seats
 from tests.support.mpc_studies import seed_of
-from tests.support.protocols import with_facts
 from tests.support.studies import make_study
 from tests.support.tossing import seats
 from umpc.crypto.ring import RINGS, Ring
@@ -29,10 +28,6 @@ BY_TRIPLES = {"backend": "triples", "preprocessing": "none", "dealer": None}
 
 def triples_study(kernels: str | Sequence[str], nodes: int = 3, **changes) -> Study:
     return checked(make_study(kernels, nodes, **(BY_TRIPLES | changes)))
-
-
-def by_triples(study: Study) -> Study:
-    return checked(with_facts(study, **BY_TRIPLES))
 
 
 @dataclass
