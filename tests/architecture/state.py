@@ -47,6 +47,12 @@ def _modules(root: Path) -> list[tuple[str, ast.Module]]:
     ]
 
 
+@cache
+def nodes(tree: ast.AST) -> list[ast.AST]:
+    """All nodes of a tree, which several searches go through."""
+    return list(ast.walk(tree))
+
+
 def name_of(node: ast.AST | None) -> str:
     """The last name of an expression such as `functools.lru_cache(maxsize=4)`."""
     while isinstance(node, ast.Call | ast.Subscript):
@@ -78,7 +84,7 @@ def assigned(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
 def changed(tree: ast.AST) -> set[str]:
     """The texts of all that is changed in place or deleted in a tree, such as `self._open`."""
     found: set[ast.expr] = set()
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             found |= {node.func.value} if node.func.attr in CHANGES else set()
         targets: list[ast.expr] = []
@@ -94,7 +100,7 @@ def changed(tree: ast.AST) -> set[str]:
 def changed_by_functions(tree: ast.AST) -> set[str]:
     """Containers that functions change: all but what happens while a module is imported."""
     functions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
-    found = (changed(node) for node in ast.walk(tree) if isinstance(node, functions))
+    found = (changed(node) for node in nodes(tree) if isinstance(node, functions))
     return set().union(*found)
 
 
@@ -102,7 +108,7 @@ def caches() -> dict[str, str]:
     """Every cache of functools: its place, and the most entries that it keeps; "" for no limit."""
     found = {}
     for module, tree in modules():
-        for node in ast.walk(tree):
+        for node in nodes(tree):
             uses = list(getattr(node, "decorator_list", ()))
             names = [getattr(node, "name", "")]
             is_assigned = isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)
@@ -122,14 +128,14 @@ def stateful_classes() -> set[str]:
     """Classes whose methods change the object after it was made."""
     found = set()
     for _, tree in modules():
-        for each in ast.walk(tree):
+        for each in nodes(tree):
             if not isinstance(each, ast.ClassDef):
                 continue
             for method in each.body:
                 if getattr(method, "name", "__init__").startswith("__init"):
                     continue
                 stored = {
-                    ast.unparse(target) for node in ast.walk(method) for target, _ in assigned(node)
+                    ast.unparse(target) for node in nodes(method) for target, _ in assigned(node)
                 }
                 if any(name.startswith("self.") for name in stored | changed(method)):
                     found.add(each.name)
@@ -141,7 +147,7 @@ def of_modules() -> set[str]:
     found, stateful = set(), stateful_classes()
     for module, tree in modules():
         names = changed_by_functions(tree)
-        for node in ast.walk(tree):
+        for node in nodes(tree):
             if isinstance(node, ast.Global):
                 found |= {f"{module}:{name}" for name in node.names}
         bodies = [("", tree.body)]
@@ -166,7 +172,7 @@ def of_objects() -> set[str]:
         if not module.startswith(PROCESSES):
             continue
         elsewhere = {name.rpartition(".")[2] for name in changed(tree) if "." in name}
-        for each in (node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)):
+        for each in (node for node in nodes(tree) if isinstance(node, ast.ClassDef)):
             made = {
                 f"self.{ast.unparse(target)}"
                 for statement in each.body
@@ -175,7 +181,7 @@ def of_objects() -> set[str]:
             }
             for method in each.body:
                 if getattr(method, "name", "") in ("__init__", "__post_init__"):
-                    for node in ast.walk(method):
+                    for node in nodes(method):
                         made |= {
                             ast.unparse(target)
                             for target, value in assigned(node)
@@ -186,7 +192,7 @@ def of_objects() -> set[str]:
             again = {
                 ast.unparse(target)
                 for method in others
-                for node in ast.walk(method)
+                for node in nodes(method)
                 for target, _ in assigned(node)
             }
             own = {name for name in made if name in changes | again or name[5:] in elsewhere}
