@@ -12,8 +12,11 @@ import asyncio
 import inspect
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Generator, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
+
+from google.protobuf.message import DecodeError
 
 from umpc.errors import CertificateError, PeerUnavailable
 from umpc.proto.v1 import umpc_pb2 as pb
@@ -74,6 +77,14 @@ def names_of(message: Any) -> tuple[str, ...]:
     return (kind or own[name],)
 
 
+def is_read(kind: Any, data: bytes) -> bool:
+    """Whether bytes are a message of this kind."""
+    with suppress(DecodeError):
+        kind.FromString(data)
+        return True
+    return False
+
+
 def frame_name(frame: pb.Frame) -> str:
     name = pb.Step.Name(frame.step).lower()
     return f"{name} {frame.round}" if frame.round else name
@@ -126,7 +137,7 @@ class Network:
     def __init__(self) -> None:
         self.said: list[Said] = []
         self.unheard: list[Said] = []
-        """Messages in whose place nothing went on."""
+        """Messages in whose place nothing went on that is a message."""
         self._servers: dict[str, MemoryServer] = {}
         self._moments: list[Moment] = []
         self._watching: list[Callable[[Said], None]] = []
@@ -231,7 +242,8 @@ class Network:
             look(said)
         for moment in self._moments:
             if moment.meets(said):
-                if not (passed := moment.reach(said, pipe)):
+                passed = moment.reach(said, pipe)
+                if not any(is_read(kinds[pipe.method], each) for each in passed):
                     self.unheard.append(said)
                 return passed
         return [data]
