@@ -10,6 +10,7 @@ of other packages come through entry points (`protocols/registry.py`).
 | `protocol_version.py` | the version that all processes of a study must share |
 | `logs.py` | the lines of a process's log, as text or as JSON |
 | `local_server.py` | a small HTTP server in threads of this process |
+| `decoding.py` | values of a document as structs, in one thread at a time |
 | `text_file.py` | small files of text that a person names: read them, or say why not |
 | `failpoints.py` | named points at which a test makes a process fail |
 | `testing.py` | checks taken out and steps replaced by name, for tests that show their power |

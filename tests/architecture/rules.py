@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-BELOW_STUDY = ("umpc.errors", "umpc.crypto", "umpc.ustat", "umpc.study", "umpc.protocol_version")
+BELOW_STUDY = (
+    "umpc.errors",
+    "umpc.decoding",
+    "umpc.crypto",
+    "umpc.ustat",
+    "umpc.study",
+    "umpc.protocol_version",
+)
 PROCESS = (
     *BELOW_STUDY,
     "numpy",
@@ -18,6 +25,7 @@ PROCESS = (
 )
 MAY_IMPORT = {
     "umpc/__init__.py": (),
+    "umpc/decoding.py": ("msgspec",),
     "umpc/errors.py": (),
     "umpc/failpoints.py": (),
     "umpc/local_server.py": (),
@@ -206,7 +214,6 @@ SHELLS = (
     "umpc/node/run/material.py",
     "umpc/dealer/server.py",
     "umpc/coordinator/client.py",
-    "umpc/coordinator/contact.py",
     "umpc/coordinator/links.py",
     "umpc/coordinator/shufflers.py",
     "umpc_papers/shuffler/server.py",

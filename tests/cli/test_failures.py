@@ -15,7 +15,7 @@ import pytest
 
 from umpc.cli import main as root
 from umpc.cli.study import _contact
-from umpc.coordinator.contact import Contact
+from umpc.coordinator.client import Contact
 from umpc.errors import ApprovalPending, ConfigError, PeerUnavailable, PolicyRefused, StudyError
 
 

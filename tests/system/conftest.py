@@ -23,7 +23,7 @@ from umpc.api.study import run_now
 from umpc.coordinator.studyfile import load_study_file
 from umpc.coordinator.studyfile_text import field_entry, write_study_file
 from umpc.deployment.processes import UMPC, Deployment, Served, stop
-from umpc.errors import PeerLost
+from umpc.errors import PeerLost, UmpcError
 from umpc.node.budget.ledger import Ledger
 from umpc.node.budget.ledger_place import Place
 from umpc.node.budget.ledgerfile import read_beside
@@ -221,7 +221,11 @@ class Lab:
         """Lead a study with the coordinator in this process: a start takes longer than a study."""
         entries = load_study_file(self.study_file(**changes))
         identity = load_identity(entries.identity, "coordinator")
-        return run_now(job(entries.study(identity.name), identity))
+        try:
+            return run_now(job(entries.study(identity.name), identity))
+        except UmpcError as error:
+            error.add_note(f"for the coordinator's own log: {error.detail}")
+            raise
 
     def log(self, name: str) -> str:
         return (self.folder / f"{name}.log").read_text()

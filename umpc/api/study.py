@@ -26,9 +26,14 @@ from umpc.api.entries import (
     study_entries,
     study_file,
 )
-from umpc.coordinator.client import RETURN_SECONDS, prepare_study, run_study
+from umpc.coordinator.client import (
+    RETURN_SECONDS,
+    Contact,
+    contact_all,
+    prepare_study,
+    run_study,
+)
 from umpc.coordinator.conductor import Preparation
-from umpc.coordinator.contact import Contact, contact_all
 from umpc.coordinator.run_file import Note, RunFile, no_note
 from umpc.coordinator.studyfile import StudyFile, load_study_file
 from umpc.coordinator.studyfile_text import write_study_file

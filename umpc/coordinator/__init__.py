@@ -2,8 +2,7 @@
 
 | file | what it is |
 |---|---|
-| `client.py` | the gRPC client: a run, and a preparation |
-| `contact.py` | who answers the coordinator, and whom each node reaches |
+| `client.py` | the gRPC client: a run, a preparation, and who reaches whom |
 | `conductor.py` | the steps of a study, with all nodes at once |
 | `links.py` | the stream to one node, one step with all nodes, and nodes that are lost |
 | `run_file.py` | the state of a run in a file, for `umpc study watch` |

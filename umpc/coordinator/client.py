@@ -9,6 +9,8 @@ From *ready* on, a node has its finished attempt on disk, and a node that starts
 (`node/run/earlier.py`). So the coordinator proposes the same study once more: each node then
 releases the bytes that it holds, or sends those that it has released, and no node charges twice.
 That is also what a second `umpc study run` does.
+
+*Contact.* `umpc study check --contact`: who answers the coordinator, and whom each node reaches.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import TypeVar
 
 from umpc.coordinator.conductor import Conductor, Expect, Preparation, expect_nothing
@@ -25,13 +28,18 @@ from umpc.coordinator.links import ABORT_SECONDS, GIVE_UP_SECONDS, Losses, NodeL
 from umpc.coordinator.run_file import Note, no_note
 from umpc.coordinator.shufflers import ShufflerLink
 from umpc.crypto.signing import is_signature
-from umpc.errors import ImpossibleResult, PeerUnavailable, UmpcError
+from umpc.errors import ImpossibleResult, PeerUnavailable, RemoteProtocolError, UmpcError
+from umpc.proto import codec
+from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.protocols.registry import checked, protocol_of
 from umpc.study.document import Study
 from umpc.study.parts import Participant
 from umpc.study.report import Report
+from umpc.transport.greeting import greet_or_fail
 from umpc.transport.identity import Identity, verifier_of
-from umpc.transport.stream import connect
+from umpc.transport.status import error_of
+from umpc.transport.stream import CONNECT_SECONDS, connect
+from umpc.transport.tls import grpc, node_stub
 
 Outcome = TypeVar("Outcome")
 
@@ -63,8 +71,7 @@ async def run_study(
     patience = Returning(_reach_by(identity), returning)
     while True:
         try:
-            lead = Conductor.conduct
-            return await _lead(losses, identity, tell, lead, expect, note)
+            return await _lead(losses, identity, tell, Conductor.conduct, expect, note)
         except UmpcError as error:
             node = losses.returning(error)
             if node is None:
@@ -173,3 +180,77 @@ class Returning:
             await asyncio.sleep(min(left, PAUSE_SECONDS))
         if not is_back:
             raise error
+
+
+# --- contact --------------------------------------------------------------------------------------
+
+CONTACT_SECONDS = 90
+"""Seconds that a node may take to call all others: late ones are tried again while they answer."""
+
+
+@dataclass(frozen=True)
+class Contact:
+    """One process called another. answer: its version of the protocol, or what went wrong."""
+
+    caller: str
+    called: str
+    answer: str | UmpcError
+
+    def __str__(self) -> str:
+        if isinstance(self.answer, UmpcError):
+            return str(self.answer)
+        return f"answers, protocol {self.answer}"
+
+
+async def contact_all(study: Study, identity: Identity) -> tuple[list[Contact], list[Contact]]:
+    """Call all processes of a study, and have each node call those that it calls in a run.
+
+    Returns: the coordinator's own calls, and those of the nodes that answered.
+    """
+    asked = [("dealer", study.dealer)] if study.dealer else []
+    asked += [("shuffler", shuffler) for shuffler in study.shufflers]
+    asked += [("node", node) for node in study.nodes]
+    answers = await asyncio.gather(
+        *(greet_or_fail(identity, role, each.name, each.address) for role, each in asked)
+    )
+    own = [
+        Contact(identity.name, each.name, answer)
+        for (_, each), answer in zip(asked, answers, strict=True)
+    ]
+    reached = {each.called for each in own if isinstance(each.answer, str)}
+    nodes = [node for node in study.nodes if node.name in reached]
+    found = await asyncio.gather(*(_ask(study, identity, node) for node in nodes))
+    return own, [contact for contacts in found for contact in contacts]
+
+
+async def _ask(study: Study, identity: Identity, node: Participant) -> list[Contact]:
+    """Ask one node whom it reaches. A refusal of its own is one contact without a called one."""
+    try:
+        reply = await _contacts(study, identity, node)
+        return [Contact(node.name, each.name[:64], _answer(each)) for each in reply.contacted]
+    except UmpcError as error:
+        return [Contact(node.name, "", error)]
+
+
+async def _contacts(study: Study, identity: Identity, node: Participant) -> pb.ContactReply:
+    channel = await connect(identity, node.name, "node", node.address, CONNECT_SECONDS)
+    request = pb.ContactRequest(study=study.encode())
+    try:
+        reply: pb.ContactReply = await node_stub(channel).Contact(request, timeout=CONTACT_SECONDS)
+    except grpc.aio.AioRpcError as error:
+        raise error_of(error, node.name, "contact") from error
+    finally:
+        await channel.close(None)
+    if len(reply.contacted) > len(study.nodes) + len(study.shufflers) + 1:
+        raise RemoteProtocolError(
+            f"{node.name} named more processes than the study has; look into its log",
+            culprit=node.name,
+            step="contact",
+        )
+    return reply
+
+
+def _answer(contacted: pb.Contacted) -> str | UmpcError:
+    if contacted.WhichOneof("answer") == "version":
+        return codec.one_line(contacted.version)
+    return codec.error_of(codec.decode_failure(contacted.failure))

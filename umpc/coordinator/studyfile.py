@@ -42,6 +42,7 @@ from umpc.coordinator.studyfile_entries import (
     parts_of,
     with_variance,
 )
+from umpc.decoding import convert
 from umpc.errors import KernelError, StudyError
 from umpc.protocols.base.protocol import StudyProtocol
 from umpc.protocols.registry import USUAL, check_new_run, checked, chosen_protocol, is_open
@@ -232,7 +233,7 @@ def load_field_entries(path: Path) -> list[FieldEntry]:
     """
     fields = read_values(path).get("fields", [])
     try:
-        return msgspec.convert(fields, type=list[FieldEntry], strict=True)
+        return convert(fields, list[FieldEntry])
     except msgspec.ValidationError as error:
         raise StudyError(f"{path}: fields: {in_words(error)}. Correct the key there") from error
 
@@ -267,11 +268,8 @@ def read_study(
         known = open_keys()
     _check_keys(path, settings, protocol, known)
     try:
-        entries = msgspec.convert(
-            {key: value for key, value in values.items() if key in common},
-            type=StudyEntries,
-            strict=True,
-        )
+        own = {key: value for key, value in values.items() if key in common}
+        entries = convert(own, StudyEntries)
     except msgspec.ValidationError as error:
         raise StudyError(
             f"{path}: {in_words(error)}.{_advice(path, error)} Correct the key there"

@@ -35,7 +35,8 @@ from typing import Any, NamedTuple, Union
 
 import msgspec
 
-from umpc.errors import EncodingError, LocalProtocolError, StudyError, VersionMismatch
+from umpc.decoding import convert, decode
+from umpc.errors import EncodingError, StudyError, VersionMismatch
 from umpc.protocol_version import PROTOCOL
 from umpc.protocols.base.protocol import StudyProtocol
 from umpc.study.attempt import Attempt, check_missing, fewest_survivors
@@ -284,20 +285,14 @@ def decode_document(data: bytes, kinds: Sequence[type[Settings]], *, stored: boo
     if len(data) > MAX_BYTES:
         raise EncodingError(f"a study has at most {MAX_BYTES} bytes, got {len(data)}")
     union: Any = Union[tuple(kinds)]  # noqa: UP007  # made at run time
-
-    def settings(expected: type, value: Any) -> Any:
-        if expected is not Settings:
-            raise LocalProtocolError(f"a study holds no {expected.__name__}")
-        return msgspec.convert(value, type=union)
-
     try:
-        version = msgspec.json.decode(data, type=_Version).version
+        version = decode(data, _Version).version
         if version != PROTOCOL and not stored:
             raise VersionMismatch(
                 f"the study is for protocol {version}, this process speaks protocol {PROTOCOL}; "
                 "install versions of umpc with the same protocol"
             )
-        study = msgspec.json.decode(data, type=Study, dec_hook=settings)
+        study = decode(data, Study, lambda _, value: convert(value, union))
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise EncodingError(f"the study's bytes do not decode: {error}") from error
     if study.encode() != data:

@@ -16,6 +16,7 @@ from typing import Any
 
 import msgspec
 
+from umpc.decoding import convert
 from umpc.errors import ConfigError
 from umpc.inference.null_laws import NullTest
 from umpc.inference.report_inference import ErrorSource, ReportInterval
@@ -93,7 +94,7 @@ def check_document(values: Mapping[str, Any]) -> None:
 
     Raises: msgspec.ValidationError naming the place.
     """
-    msgspec.convert(dict(values), type=ReportDocument, strict=True)
+    convert(dict(values), ReportDocument)
 
 
 def read_report(file: Path) -> Report:

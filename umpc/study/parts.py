@@ -32,6 +32,7 @@ from typing import Any
 
 import msgspec
 
+from umpc.decoding import convert
 from umpc.errors import EncodingError, StudyError
 from umpc.ustat.schema import FieldSchema
 
@@ -95,7 +96,7 @@ class FieldText(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> FieldText:
         """The field from what `to_dict` made of it."""
-        return msgspec.convert(values, type=cls)
+        return convert(values, cls)
 
     def values(self) -> str:
         """The values that the field may hold, in words: its categories, or bounds and step."""

@@ -30,6 +30,7 @@ from typing import Any, TypeVar, get_args
 
 import msgspec
 
+from umpc.decoding import convert
 from umpc.errors import StudyError
 from umpc.study.parts import FieldBins, Participant
 from umpc.ustat.kernel import Kernel
@@ -180,7 +181,7 @@ def read_settings(kind: type[Kind], entries: Mapping[str, Any]) -> Kind:
     numbers = _numbers_as_text(kind)
     values = {key: _as_text(value) if key in numbers else value for key, value in entries.items()}
     try:
-        return msgspec.convert({TAG_FIELD: name_of(kind), **values}, type=kind)
+        return convert({TAG_FIELD: name_of(kind), **values}, kind)
     except msgspec.ValidationError as error:
         raise StudyError(f"{in_words(error)}. Correct the key there") from error
 

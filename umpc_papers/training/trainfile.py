@@ -12,6 +12,7 @@ import msgspec
 
 from umpc.coordinator.studyfile import read_values
 from umpc.coordinator.studyfile_entries import FieldEntry, datasets_of
+from umpc.decoding import convert
 from umpc.errors import StudyError
 from umpc.protocols.registry import checked
 from umpc.protocols.vector.losses import AUC_HINGE, LOSSES, Coordinate
@@ -170,7 +171,7 @@ def load_train_file(path: Path) -> TrainFile:
     """Read train.toml. Raises: StudyError naming file and key."""
     values = read_values(path, TRAINING)
     try:
-        entries = msgspec.convert(values, type=TrainEntries, strict=True)
+        entries = convert(values, TrainEntries)
     except msgspec.ValidationError as error:
         raise StudyError(f"{path}: {in_words(error)}. Correct the key there") from error
     file = TrainFile(path, entries)
