@@ -16,13 +16,13 @@ import msgspec
 
 Decoded = TypeVar("Decoded")
 
-_ONE_AT_A_TIME = threading.RLock()
+_LOCK = threading.RLock()
 """Held again where a document's hook converts one of its parts."""
 
 
 def convert(value: Any, kind: type[Decoded]) -> Decoded:
     """Return plain values as a `kind`. Raises: msgspec.ValidationError naming the place."""
-    with _ONE_AT_A_TIME:
+    with _LOCK:
         return msgspec.convert(value, type=kind)
 
 
@@ -34,5 +34,5 @@ def decode(
     Args: hook: makes the values of types that msgspec does not know.
     Raises: msgspec.MsgspecError; UnicodeDecodeError; RecursionError.
     """
-    with _ONE_AT_A_TIME:
+    with _LOCK:
         return msgspec.json.decode(data, type=kind, dec_hook=hook)
