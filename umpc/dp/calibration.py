@@ -96,11 +96,13 @@ class DistributedLaplace:
         """-log q = epsilon / sensitivity, per unit of the sum. Sensitivity 0 has none."""
         if not self.sensitivity:
             raise LocalProtocolError("a sum of sensitivity 0 has no noise, hence no log_ratio")
+        # Dwork et al. 2006, theorem 1: q^{-s} = e^epsilon
         return self.epsilon / self.sensitivity
 
     @property
     def shape(self) -> float:
         """The number of discrete Laplace laws that the sum of all n shares is made of: n/h."""
+        # shapes add: n shares of Polya(1/h) have the shape n/h
         return self.nodes / self.honest
 
     @property
@@ -113,6 +115,7 @@ class DistributedLaplace:
         """Standard deviation of the sum of all n shares, in units of the sum."""
         if not self.sensitivity:
             return 0.0
+        # independent shares: their variances add
         return math.sqrt(self.shape) * DiscreteLaplace(self.log_ratio).std
 
     def draw(self, bits: RandomBits) -> int:
@@ -123,6 +126,7 @@ class DistributedLaplace:
         Args:
             bits: the node's source of randomness.
         """
+        # spec/noise.py, `own_share`
         return sample_share(self.honest, self.log_ratio, bits) if self.sensitivity else 0
 
     def tail_bound(self, log2_probability: int = 64) -> int:
@@ -155,12 +159,14 @@ class DistributedLaplace:
         if not self.sensitivity:
             return 0
         shape = Fraction(self.nodes, self.honest)
+        # T + 1 >= (b + 1 + j r) ln 2 / ((1 - c) L)
         return math.ceil(_least_exponent(shape, log2_probability) / self.log_ratio) - 1
 
 
 @lru_cache(maxsize=64)
 def _least_exponent(shape: Fraction, log2_probability: int) -> Fraction:
     """Return L·(T + 1) of `tail_bound`'s derivation: the smallest over `SPLITS`, rounded up."""
+    # every j proves a bound, so the least of them is one
     least = min((log2_probability + 1 + j * shape) / (1 - Fraction(1, 1 << j)) for j in SPLITS)
     return least * LN2_ABOVE
 
@@ -187,6 +193,7 @@ def sample_share(honest: int, log_ratio: Fraction, bits: RandomBits) -> int:
         raise LocalProtocolError(
             f"expected noise shared among at least 1 honest node, got {honest}"
         )
+    # Goryczka & Xiong 2015; Balle et al. 2020: Polya(1/h) - Polya(1/h)
     up, down = sample_polyas(Fraction(1, honest), log_ratio, 2, bits)
     return up - down
 
@@ -212,6 +219,7 @@ class DiscreteLaplace:
 
     def pmf(self, x: int) -> float:
         """P(X = x) = tanh(log_ratio/2) q^|x|."""
+        # (1-q)/(1+q) = tanh(log_ratio/2)
         return math.tanh(self._exponent(Fraction(1, 2))) * self._power(abs(x))
 
     def cdf(self, x: int) -> float:

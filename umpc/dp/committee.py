@@ -111,6 +111,7 @@ class CommitteeLaplace:
         """B, the least with 2^B · log_ratio >= bits · ln 2."""
         if not self.sensitivity:
             return 0
+        # q^{2^B} <= 2^-bits (spec/noise.py, `committee_law`)
         needed = self.bits * LN2_ABOVE / self.log_ratio
         return max(0, math.ceil(needed) - 1).bit_length()
 
@@ -120,6 +121,7 @@ class CommitteeLaplace:
 
         They are exact numbers, so all processes get the same.
         """
+        # digit i: 1/(1 + e^{2^i log_ratio}) (Dwork et al. 2006, section 4)
         ratios = (self.log_ratio * (1 << digit) for digit in range(self.digits))
         return tuple(threshold_of(ratio, self.bits) for ratio in ratios) * 2
 
@@ -127,6 +129,7 @@ class CommitteeLaplace:
     def weights(self) -> tuple[int, ...]:
         """Each coin's weight: the first geometric's digits, then the second's, negative."""
         digits = tuple(1 << digit for digit in range(self.digits))
+        # the difference of two geometrics is discrete Laplace
         return digits + tuple(-weight for weight in digits)
 
     @property
@@ -137,6 +140,7 @@ class CommitteeLaplace:
     @property
     def distance(self) -> Fraction:
         """A bound of the total variation distance from the exact law: two geometrics of B coins."""
+        # 2^-bits for each rounded threshold, and for each tail
         return Fraction(2 * (self.digits + 1), 1 << self.bits) if self.sensitivity else Fraction(0)
 
     @property
@@ -232,6 +236,7 @@ def cost_of_distance(epsilon: Fraction, distance: Fraction) -> Fraction:
 
     P(S) ≤ P*(S) + d ≤ e^ε·Q*(S) + d ≤ e^ε·(Q(S) + d) + d.
     """
+    # a float of e^epsilon, raised by more than its error
     growth = Fraction(math.exp(min(epsilon, Fraction(700)))) * (1 + Fraction(1, 1 << 40))
     return (1 + growth) * distance
 
@@ -244,6 +249,7 @@ def threshold_of(exponent: Fraction, precision: int) -> int:
     bits = 256
     while bits <= MOST_WORKING_BITS:
         with ctx.workprec(bits):
+            # spec/noise.py, `scaled`
             scaled = arb((1, precision)) / (1 + ball(exponent).exp())
             exact = scaled.floor().unique_fmpz()
             if exact is not None:
@@ -288,10 +294,12 @@ def binomial_delta(coins: int, sensitivity: int, epsilon: Fraction) -> Fraction:
         return Fraction(0)
     if s > coins:
         return Fraction(1)
+    # half-lines tell the neighbours apart best (log-concave law)
     t = _last_above(coins, s, epsilon)
     precision = 64
     while precision <= MOST_PRECISION:
         with ctx.workprec(precision):
+            # F(t) - e^epsilon F(t - s)
             delta = distribution(coins, t) - ball(epsilon).exp() * distribution(coins, t - s)
             if delta.is_finite() and bool(delta > 0) and delta.rel_accuracy_bits() >= 32:
                 return min(Fraction(1), above(delta, None))
@@ -331,6 +339,7 @@ def least_coins(epsilon: Fraction, delta: Fraction, sensitivity: int) -> int:
             )
     low = high // 2
     while high - low > 1:
+        # delta falls with the number of coins, so bisection finds the least
         middle = (low + high) // 2
         if binomial_delta(2 * middle, s, epsilon) > delta:
             low = middle
@@ -353,6 +362,7 @@ def distribution(coins: int, k: int) -> arb:
         return arb(0)
     if k >= coins:
         return arb(1)
+    # a certified incomplete beta function
     return (arb(1) / 2).beta_lower(coins - k, k + 1, regularized=True)
 
 

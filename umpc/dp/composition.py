@@ -138,11 +138,15 @@ class Composition:
     def weigh(self, epsilon: Fraction, delta: Fraction, events: tuple[Event, ...] = ()) -> Weight:
         """The weight of one release that is (ε, δ)-DP. Args: events: its mechanism, if known."""
         if self.name == BASIC:
+            # Rogers et al. 2016, section 3: the sums of epsilon and of delta
             return Weight(epsilon, delta=delta)
         if self.name == ADVANCED or not events:
+            # Whitehouse et al. 2023: rho from epsilon alone
             return Weight(epsilon, rho_of_pure(epsilon), delta)
+        # Feldman & Zrnic 2021: rho of what was done
         rho = sum((rho_of(event) for event in events), Fraction(0))
         failure = sum((failure_of(event) for event in events), Fraction(0))
+        # without an epsilon of its own, basic composition has nothing to count
         plain = not any(isinstance(event, NOISE_WITHOUT_EPSILON) for event in events)
         return Weight(epsilon, rho, max(failure, delta) if plain else failure, plain)
 
@@ -152,6 +156,7 @@ class Composition:
             return weight.epsilon
         formula = advanced_epsilon if self.name == ADVANCED else concentrated_epsilon
         composed = formula(weight.rho, self.delta)
+        # one bound for all paths: the smaller one holds (docstring)
         return min(weight.epsilon, composed) if weight.plain else composed
 
 
@@ -164,6 +169,7 @@ def total_weight(weights: Iterable[Weight]) -> Weight:
 def rho_of_pure(epsilon: Fraction) -> Fraction:
     """ε tanh(ε/2), rounded up: every ε-DP release is ρ-zCDP for this ρ."""
     with ctx.workprec(PRECISION):
+        # the tangent of log cosh sqrt(v) at epsilon^2/4 (docstring)
         return above(ball(epsilon) * (ball(epsilon) / 2).tanh(), RHO_GRID)
 
 
@@ -187,6 +193,7 @@ def rho_of(event: Event) -> Fraction:
 
 def _rho_of_skellam(mu: Fraction, s: int) -> Fraction:
     """The largest ratio of `renyi.skellam_curve` to its order, over the integers of 2 and more."""
+    # Agarwal, Kairouz & Liu 2021: the curve over alpha is largest at 2
     slope = Fraction(s * s) / (2 * mu)
     squared = (s * s + Fraction(max(0, 6 * s - s * s), 4)) / (2 * mu * mu)
     return slope + min(squared, 3 * s / (4 * mu))
@@ -201,6 +208,7 @@ def failure_of(event: Event) -> Fraction:
 def advanced_epsilon(rho: Fraction, delta: Fraction) -> Fraction:
     """ρ + 2√(ρ ln 1/δ), rounded up (Bun & Steinke 2016, proposition 1.3)."""
     with ctx.workprec(PRECISION):
+        # Bun & Steinke 2016, proposition 1.3
         return above(ball(rho) + 2 * (-ball(rho) * ball(delta).log()).sqrt())
 
 
@@ -221,6 +229,7 @@ def concentrated_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
     low = Fraction(0)
     step = high
     while step * (1 << 20) >= high:
+        # `low` always fits: bisection from below
         if concentrated_epsilon(low + step, delta) <= epsilon:
             low += step
         step /= 2
@@ -255,6 +264,7 @@ def gaussian_curve(rho: Fraction) -> Curve:
 
     Paper: Canonne, Kamath, Steinke 2020, theorem 4.
     """
+    # Bun & Steinke 2016, definition 1.1
     return lambda order: ball(rho * order)
 
 
@@ -278,6 +288,7 @@ def skellam_curve(variances: tuple[Fraction, ...], sensitivities: tuple[int, ...
     ]
 
     def curve(order: int) -> arb:
+        # Agarwal, Kairouz & Liu 2021, section 3: the smaller of two bounds
         return ball(order * slope + sum(scale * min(order * a + b, c) for scale, a, b, c in rest))
 
     return curve
@@ -286,6 +297,7 @@ def skellam_curve(variances: tuple[Fraction, ...], sensitivities: tuple[int, ...
 def epsilon_at(curve: Curve, order: int, delta: Fraction) -> arb:
     """The epsilon that this one order proves."""
     return (
+        # Canonne, Kamath & Steinke 2020, section 2
         curve(order)
         + (1 - arb(1) / order).log()
         - (ball(delta).log() + arb(order).log()) / (order - 1)
@@ -305,6 +317,7 @@ def renyi_epsilon(curve: Curve, delta: Fraction) -> Fraction:
             f"Rényi divergences give an epsilon only for 0 < delta < 1, got {delta}"
         )
     with ctx.workprec(PRECISION):
+        # every order proves an epsilon, so the least of them holds
         return max(Fraction(0), min(above(epsilon_at(curve, order, delta)) for order in ORDERS))
 
 
@@ -330,6 +343,7 @@ def least_scale(holds: Callable[[Fraction], bool], start: Fraction) -> Fraction:
     """
     high = start
     for _ in range(400):
+        # double until it holds
         if holds(high):
             break
         high *= 2
@@ -337,11 +351,13 @@ def least_scale(holds: Callable[[Fraction], bool], start: Fraction) -> Fraction:
         raise InvalidEpsilon("no amount of noise gives this epsilon and delta; ask for larger ones")
     low = high / 2
     for _ in range(400):
+        # halve until it does not
         if not holds(low):
             break
         low, high = low / 2, low
     step = (high - low) / 2
     while step * (1 << 16) >= high:
+        # `high` always holds: no guarantee rests on the search
         if holds(high - step):
             high -= step
         step /= 2

@@ -92,6 +92,7 @@ class GaussianShare:
     @property
     def share(self) -> DiscreteGaussian:
         """The law of one node's share."""
+        # Kairouz, Liu & Steinke 2021: h shares of v/h have nearly v together
         return DiscreteGaussian(self.parameter / self.honest)
 
     @property
@@ -161,6 +162,7 @@ def parameter_per_square(
     """k, remembered: a study asks for it often. Args: as in `joint_gaussian`."""
 
     def holds(k: Fraction) -> bool:
+        # Bun & Steinke 2016: T releases are T rho-zCDP, also adaptive ones
         return satisfies(gaussian_curve(rho_of(k, sums, square, honest, releases)), epsilon, delta)
 
     return least_scale(holds, Fraction(square * releases))
@@ -168,7 +170,9 @@ def parameter_per_square(
 
 def rho_of(k: Fraction, sums: int, square: int, honest: int, releases: int) -> Fraction:
     """The zCDP parameter of all releases together."""
+    # Kairouz, Liu & Steinke 2021, section 4: (3/2) m tau
     slack = Fraction(3, 2) * sums * TAU_PER_NODE * (honest - 1)
+    # Canonne, Kamath & Steinke 2020, theorem 4: square/(2 k)
     return releases * (Fraction(square) / (2 * k) + slack)
 
 
@@ -216,6 +220,7 @@ def sample_discrete_gaussian(parameter: Fraction, bits: RandomBits) -> int:
 
     def odds(y: int, precision: int = GUARD) -> arb:
         with ctx.workprec(precision):
+            # exp(-(|y| - parameter/t)^2 / (2 parameter)), in whole numbers
             return (arb((abs(y) * t * d - n) ** 2) / negative).exp()
 
     trials = TRIALS if t >= LARGE_SCALE else MORE_TRIALS

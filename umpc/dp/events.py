@@ -159,10 +159,12 @@ def above(number: arb, grid: int | None = GRID) -> Fraction:
         raise LocalProtocolError(
             "expected a finite enclosure, got one that is not; raise the working precision"
         )
+    # the upper end is a binary number, so it is a fraction exactly
     mantissa, exponent = (int(part) for part in number.upper().man_exp())
     exact = mantissa * Fraction(2) ** exponent
     if grid is None:
         return exact
+    # rounded up: a bound stays a bound
     steps = -(-exact.numerator * (1 << grid) // exact.denominator)
     return Fraction(steps, 1 << grid)
 
@@ -233,6 +235,7 @@ class LaplaceEvent:
     @property
     def epsilon(self) -> Fraction:
         """s/scale, exact and pure."""
+        # Dwork et al. 2006: noise of scale s/epsilon is epsilon-DP
         return self.sensitivity / self.scale
 
 
@@ -273,6 +276,7 @@ class GaussianEvent(_VectorEvent):
     def rho(self) -> Fraction:
         """Sum of s^2/(2 sigma^2): the release is rho-zCDP. Exact."""
         pairs = zip(self.variances, self.sensitivities, strict=True)
+        # Canonne, Kamath & Steinke 2020, theorem 4; independent noise adds up
         return sum((s * s / (2 * v) for v, s in pairs if s), Fraction(0))
 
 
@@ -346,6 +350,7 @@ TIMES = " × "
 def encode_events(events: tuple[Event, ...]) -> str:
     """Return the events as text, equal ones together. Their order means nothing."""
     lines = []
+    # equal events are written once, with their number
     for event, times in Counter(events).items():
         values = " ".join(_written(value) for value in vars(event).values())
         line = f"{NAMES[type(event)]} {values}"
@@ -369,6 +374,7 @@ def _events(line: str) -> tuple[Event, ...]:
     name, *values = event.split(" ")
     law = LAWS[name]
     kinds = [field.type for field in dataclasses.fields(law)]
+    # the class checks each parameter again, so a damaged line is refused
     arguments = [_read(kind, value) for kind, value in zip(kinds, values, strict=True)]
     return (law(*arguments),) * int(times or 1)
 

@@ -93,8 +93,10 @@ class GeometricLaw:
 
     def draw(self, count: int, bits: RandomBits) -> list[int]:
         """Independent draws. Secret. Cost: count (digits + 1) coins."""
+        # Dwork et al. 2006, section 4: the digits are independent (spec/noise.py, `geometric`)
         coins = self._coins.toss(count, bits)
         drawn = integers_of(coins[:, : self.digits])
+        # X >= 2^J, with odds below 2^-96
         for row in np.flatnonzero(coins[:, self.digits]):
             drawn[row] += self._heads(bits) << self.digits
         return drawn
@@ -144,6 +146,7 @@ def digit_odds(log_ratio: Fraction, digits: int, precision: int) -> list[arb]:
     with ctx.workprec(precision):
         exponent = ball(-log_ratio)
         powers = [(exponent * (1 << i)).exp() for i in range(digits)]
+        # digit i is 1 with odds q^{2^i} to 1
         return [power / (1 + power) for power in powers]
 
 
@@ -179,6 +182,7 @@ def discrete_laplaces(log_ratio: Fraction, count: int, bits: RandomBits) -> list
     if log_ratio <= 0:
         raise LocalProtocolError(f"expected a log_ratio above 0, got {log_ratio}")
     drawn = geometric_law(Fraction(log_ratio)).draw(2 * count, bits)
+    # Ghosh et al. 2009: the difference of two geometrics
     return [up - down for up, down in zip(drawn[:count], drawn[count:], strict=True)]
 
 
@@ -225,8 +229,10 @@ def sample_poisson(mean: Fraction, bits: RandomBits) -> int:
     if not mean:
         return 0
     if mean <= MOST_TABLE:
+        # a small mean: one look-up in the whole law
         return int(table_of(Fraction(mean)).draw(1, bits)[0])
     law = _large(Fraction(mean))
+    # Devroye 1986, section X.3: rejection from a discrete Laplace
     return law.mode + first_accepted(law.propose, law.odds, law.sharper_odds, TRIALS, bits)
 
 
@@ -258,6 +264,7 @@ class LargePoisson:
     def odds(self, y: int) -> arb:
         """The acceptance probability of y, in the same steps for every y; 0 below k = 0."""
         with ctx.workprec(self._precision):
+            # log p(m+y)/p(m) + |y|/s - C
             exponent = y * self._log_mean + arb(abs(y)) / self._scale + self._constant
             exponent -= self._log_factorial(arb(max(self.mode + y + 1, 1)))
             return exponent.exp() * int(self.mode + y >= 0)
@@ -272,6 +279,7 @@ class LargePoisson:
         square = inverse * inverse
         series = arb(0)
         for term in self._series:
+            # Horner, in as many steps for every k
             series = series * square + term
         return (z - arb((1, -1))) * z.log() - z + inverse * series
 
@@ -325,7 +333,9 @@ def _hat(mean: Fraction) -> arb:
     working = 64 + 4 * mode.bit_length() + 16
     with ctx.workprec(working):
         tilt = (arb(1) / scale).exp()
+        # the increment log(mean/(m+i)) + 1/s changes its sign here
         right = _integer((ball(mean) * tilt).floor()) - mode
+        # and here to the left of the mode
         left = mode + 1 - _integer((ball(mean) / tilt).ceil())
         highest = max((_exponent(mean, y).upper() for y in (right, -left)), default=arb(0))
         return highest.max(arb(0)).upper()

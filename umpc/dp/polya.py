@@ -90,6 +90,7 @@ def sample_polyas(shape: Fraction, log_ratio: Fraction, count: int, bits: Random
     """
     _check(shape, log_ratio)
     log_ratio = min(Fraction(log_ratio), MOST_LOG_RATIO)
+    # shapes add: whole ones are geometrics
     geometrics, rest = divmod(Fraction(shape), 1)
     totals = [0] * count
     if geometrics:
@@ -134,13 +135,16 @@ class PolyaLaw:
         return [one for size in sizes for one in self._draw(size, bits)]
 
     def _draw(self, count: int, bits: RandomBits) -> list[int]:
+        # step 1: the number of proposals (spec/noise.py, `polyas`)
         proposals = self._count.draw(count, bits)
         # The maxima are exceeded with probability below 2^-80 for each draw.
         slots = max(self.slots, int(proposals.max(initial=0)))
         used = np.arange(slots) < proposals[:, None]
+        # step 2: j of each proposal, and below its digits
         blocks = self._blocks.draw(count * slots, bits)
         digits = max(self.digits, int(blocks.max(initial=0)))
         jumps = self._jumps(blocks, digits, bits)
+        # step 3: a jump with odds 2^j/k; slots past M are left out
         kept = _accepted(jumps, blocks, bits) & used.reshape(-1)
         return totals_of((jumps & kept[:, None]).reshape(count, slots, digits + 1))
 
@@ -150,6 +154,7 @@ class PolyaLaw:
         coins = row.toss(len(blocks), bits)
         place = np.arange(digits + 1)
         top = blocks[:, None]
+        # k = 2^j and the coins below digit j
         digits_of_k: Flags = (coins & (place < top)) | (place == top)
         return digits_of_k
 
@@ -161,6 +166,7 @@ class PolyaLaw:
         """The mean of M: r q (the sum of all `_rates`)."""
         with ctx.workprec(precision):
             q = ball(-self._log_ratio).exp()
+            # Quenouille 1949: jumps of size k at the rate r q^k/k
             return ball(self._shape) * q * _suffixes(self._log_ratio, 0, precision)[0]
 
     def _block_survival(self, first: int, last: int, precision: int) -> list[arb]:
@@ -191,6 +197,7 @@ def _suffixes(log_ratio: Fraction, least: int, precision: int) -> list[arb]:
     exponent = ball(-log_ratio)
     for j in range(digits + 1):
         power = (exponent * (1 << j)).exp()
+        # the next block: q^{2^j} (1 + q^{2^j})/2 of this one
         rates.append(rates[-1] * power * (1 + power) / 2)
     # A ball from 0 to twice the last rate stands for it and all later ones.
     suffix = rates.pop() * arb(1, 1)

@@ -93,15 +93,18 @@ class LazyUniform:
                 f"expected {STEP} random bits, but the source returned an integer outside "
                 f"0 .. 2^{STEP}-1; pass a function such as secrets.randbits"
             )
+        # U is known to 64 bits more
         self._prefix = self._prefix << STEP | more
         self.width += STEP
 
     def certainly_below(self, number: arb) -> bool:
         """Whether every U with the known prefix is (almost surely) below the whole enclosure."""
+        # U <= (u + 1)/2^width
         return bool(number >= arb((self._prefix + 1, -self.width)))
 
     def certainly_not_below(self, number: arb) -> bool:
         """Whether every U with the known prefix is at least every number in the enclosure."""
+        # u/2^width <= U
         return bool(number <= arb((self._prefix, -self.width)))
 
     def resolved_by(self, number: arb) -> bool:
@@ -179,6 +182,7 @@ def is_below(u: LazyUniform, number: Callable[[int], arb]) -> bool:
             return True
         if u.certainly_not_below(enclosure):
             return False
+        # the ball is sharp, so U is what is not known well enough
         if u.resolved_by(enclosure):
             u.extend()
         else:
@@ -210,6 +214,7 @@ class _Thresholds:
 
     def compare(self, high: Words, low: Words) -> tuple[Flags, Flags]:
         """Whether V is certainly below p, and whether 128 bits leave that open; they broadcast."""
+        # two words are compared as one number of 128 bits (spec/noise.py, `scaled`)
         same = high == self.high
         return (high < self.high) | (same & (low < self.low)), same & (low == self.low)
 
@@ -255,7 +260,9 @@ class CoinRow:
         """(rows, size) bool: every coin tossed once for each row. Secret."""
         words = random_words(rows * self.size, bits)
         table = words.reshape(rows, self.size, 2)
+        # one comparison for each coin, whatever comes
         heads, is_open = self._thresholds.compare(table[..., 1], table[..., 0])
+        # odds of 2^-128 for each coin: only here the work tells something
         for row, column in np.argwhere(is_open):
             heads[row, column] = self._decide(
                 int(column), resume(table[row, column : column + 1], bits)
@@ -288,8 +295,10 @@ class SurvivalTable:
     def draw(self, count: int, bits: RandomBits) -> Integers:
         """(count,) int64: independent draws of X. Secret."""
         words = random_words(count, bits)
+        # inversion: X is the number of k with V < P(X > k)
         above, is_open = self._thresholds.compare(words[:, 1:], words[:, :1])
         steps = above.sum(axis=1)
+        # past an end of the table, or equal in 128 bits
         rare = is_open.any(axis=1) | (steps == self.size)
         if self._first:
             rare |= steps == 0
@@ -343,15 +352,18 @@ def first_accepted(
         LocalProtocolError: the source of randomness is broken.
     """
     for _ in range(MOST_BATCHES):
+        # all trials are made before any is looked at
         proposals = propose(trials, bits)
         words = random_words(trials, bits)
         answer, found = 0, 0
         for row, (v, y) in enumerate(zip(prefixes_of(words), proposals, strict=True)):
             number = odds(y)
+            # accepted if V < odds, with V known to 128 bits
             certain = bool(arb((v + 1, -WIDTH)) <= number)
             refused = bool(arb((v, -WIDTH)) >= number)
             if certain == refused:
                 certain = is_below(resume(words[row : row + 1], bits), partial(sharper_odds, y))
+            # the first accepted one, by arithmetic and without a branch
             taken = int(certain) & (1 - found)
             answer += taken * y
             found |= taken

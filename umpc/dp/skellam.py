@@ -50,6 +50,7 @@ from umpc.errors import InvalidEpsilon, LocalProtocolError, StudyError
 
 def sample_skellam(variance: Fraction, bits: RandomBits) -> int:
     """One exact draw of Skellam(variance): the difference of two Poisson draws, in that order."""
+    # Agarwal, Kairouz & Liu 2021: Poisson(mu/2) - Poisson(mu/2)
     up = sample_poisson(variance / 2, bits)
     down = sample_poisson(variance / 2, bits)
     return up - down
@@ -88,6 +89,7 @@ class SkellamShare:
     @property
     def share_variance(self) -> Fraction:
         """Variance of one node's share, exact."""
+        # Valovich & Aldà 2017: means add, so h shares have mu together
         return Fraction(self.honest_variance) / self.honest
 
     @property
@@ -136,8 +138,10 @@ class SkellamShare:
             return 0
         with ctx.workprec(PRECISION):
             v = ball(self.nodes * self.share_variance)
+            # T + 1 >= ((b + 1) ln 2 + v (cosh theta - 1)) / theta
             needed = (log2_probability + 1) * arb(2).log()
             around = (2 * needed / v).sqrt()
+            # each theta proves a bound, so the least of them is one
             thetas = [(around * sixteenths / 16).mid() for sixteenths in range(1, 18)]
             least = min(
                 above((needed + 2 * v * (theta / 2).sinh() ** 2) / theta) for theta in thetas
@@ -190,6 +194,7 @@ class DistributedSkellam:
         squares = tuple(s * s for s in self.sensitivities)
 
         def holds(k: Fraction) -> bool:
+            # mu_i = k s_i^2: noise in proportion to each sum's sensitivity
             curve = skellam_curve(tuple(k * square for square in squares), self.sensitivities)
             return satisfies(curve, self.epsilon, self.delta)
 
