@@ -16,7 +16,7 @@ STEPS: Steps = {
         "umpc_papers.hajek_grid.node:TwoStepNode": "_own_noise",
         "umpc_papers.hajek_grid.node": "bound_of",
     },
-    "shuffler": {f"{SHUFFLE}.shuffler:ShufflerSession": "heap"},
+    "shuffler": {f"{SHUFFLE}.shuffler:ShufflerAttempt": "heap"},
     "coordinator": {
         "umpc_papers.ghazi_rounds.coordinator:RoundsCoordinator": "ask",
         "umpc_papers.central.messages:CuratorMessages": "choice",

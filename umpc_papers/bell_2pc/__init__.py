@@ -8,7 +8,6 @@
 | `pair_noise.py` | the noise of a pair's value as gates, and on clear values |
 | `group_mechanism.py` | the noise of a group of pairs, and what it costs a record |
 | `noise_binding.py` | the noise of each sum's pairs, and the attempt |
-| `tuning.py` | the number of pairings with the least error over a table |
 | `drawn_alone.py` | the error if every record drew its partners alone |
 | `node.py` | a node's side: values of pairs in place of sums |
 | `group_node.py` | a node's side with noisy sums of groups of pairs |

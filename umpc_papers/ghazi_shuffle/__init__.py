@@ -6,7 +6,6 @@
 | `settings.py` | the settings of a study, and their rules |
 | `messages.py` | the messages to the shufflers and from them |
 | `inbox.py` | the frames of one message, in chunks |
-| `rows.py` | long rows of packed numbers, one at a time |
 | `mechanism.py` | noisy sums of vectors by split and mix |
 | `split_mix.py` | shares, shuffling, and how many shares it takes |
 | `mixing.py` | δ of messages that nobody can tell apart |

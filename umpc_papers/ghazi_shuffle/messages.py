@@ -27,20 +27,25 @@ others may collude. If c < h, the protection is less than was promised.
 
 *Cost*: d r w bits a record to the first shuffler, 32 bytes a node to the second, d n r w bits from
 either.
+
+*Rows.* Long rows of packed numbers, of which only one row and one batch are unpacked at a time.
+
+A message of 54,000 records has some eight million numbers of twenty bits. Unpacked they take 8
+bytes each, and while they are packed or unpacked one byte for each bit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from math import sqrt
 
 import numpy as np
 
 from umpc.crypto.prg import SEED_BYTES, Stream, derive
-from umpc.crypto.ring import pack
+from umpc.crypto.ring import pack, packed_size, unpack
 from umpc.dp.random_bits import RandomBits
-from umpc.errors import LocalProtocolError, RangeError, TooFewRecords
+from umpc.errors import EncodingError, LocalProtocolError, RangeError, TooFewRecords
 from umpc.mpc.arrays import Words
 from umpc.study.document import Study
 from umpc.study.messages import Frame, frame_bytes
@@ -48,7 +53,6 @@ from umpc.study.sizes import ClassCounts
 from umpc.ustat.clear import Columns
 from umpc_papers.ghazi_shuffle.inbox import HeapInbox, Inbox, numbers_of_frame, pieces
 from umpc_papers.ghazi_shuffle.mechanism import GhaziShuffle
-from umpc_papers.ghazi_shuffle.rows import batches, pack_rows, unpack_rows
 from umpc_papers.ghazi_shuffle.split_mix import LEAST_USERS, mix_rows
 from umpc_papers.local.estimate import LocalEstimate
 from umpc_papers.local.settings import quantiser_of
@@ -258,3 +262,69 @@ def honest_records(counts: Sequence[int], colluding: int) -> int:
 
 def pad_frame(node: int, seed: bytes) -> Frame:
     return Frame("pad", (node,), 0, 1, 8 * SEED_BYTES, seed)
+
+
+# --- rows -----------------------------------------------------------------------------------------
+
+
+ALIGNED = 8
+"""This many numbers of any width fill whole bytes."""
+AT_ONCE = 1 << 17
+"""Numbers that are packed or unpacked at once; a multiple of ALIGNED."""
+
+
+def batches(rows: Iterable[Words], size: int) -> Iterator[Words]:
+    """The numbers of all rows, one after the other, in batches of `size`; the last has the rest."""
+    waiting: list[Words] = []
+    count = 0
+    for row in rows:
+        at = 0
+        while count + len(row) - at >= size:
+            end = at + size - count
+            yield np.concatenate([*waiting, row[at:end]])
+            waiting, count, at = [], 0, end
+        if at < len(row):
+            waiting.append(row[at:])
+            count += len(row) - at
+    if count:
+        yield np.concatenate(waiting)
+
+
+def pack_rows(rows: Iterable[Words], width: int) -> bytes:
+    """Pack all rows one after the other, as `pack` does with their concatenation."""
+    return b"".join(pack(batch, width) for batch in batches(rows, AT_ONCE))
+
+
+def unpack_rows(data: bytes, rows: int, columns: int, width: int) -> Iterator[Words]:
+    """The rows of packed numbers: each (columns,) uint64. Raises: EncodingError, at once."""
+    check_packed(data, rows * columns, width)
+    return (_range(data, row * columns, (row + 1) * columns, width) for row in range(rows))
+
+
+def check_packed(data: bytes, count: int, width: int) -> None:
+    """Raises: EncodingError on a wrong length or on set padding bits."""
+    expected = packed_size(count, width)
+    if len(data) != expected:
+        raise EncodingError(
+            f"{count} values of {width} bits take {expected} bytes, got {len(data)}"
+        )
+    padding = 8 * expected - count * width
+    if padding and data[-1] >> (8 - padding):
+        raise EncodingError(f"the padding after {count} values of {width} bits is not zero")
+
+
+def _range(data: bytes, start: int, stop: int, width: int) -> Words:
+    """Numbers start .. stop − 1: (stop − start,) uint64."""
+    found = np.empty(stop - start, dtype=np.uint64)
+    first = start // ALIGNED * ALIGNED
+    view = memoryview(data)
+    for at in range(first, stop, AT_ONCE):
+        count = min(AT_ONCE, stop - at)
+        begin = at * width // 8
+        piece = bytearray(view[begin : begin + packed_size(count, width)])
+        if spare := -count * width % 8:
+            piece[-1] &= (1 << (8 - spare)) - 1  # the next row begins in this byte
+        numbers = unpack(bytes(piece), count, width)
+        low = max(start, at)
+        found[low - start : at + count - start] = numbers[low - at :]
+    return found

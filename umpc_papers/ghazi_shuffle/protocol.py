@@ -89,9 +89,9 @@ class GhaziShuffleProtocol(StudyProtocol):
         return frames_to(place, node, study, kept)
 
     def helper(self, attempt: Attempt, name: str, seed: bytes) -> HelperSide:
-        from umpc_papers.ghazi_shuffle.shuffler import ShufflerSession
+        from umpc_papers.ghazi_shuffle.shuffler import ShufflerAttempt
 
-        return ShufflerSession(attempt, name, seed, {})
+        return ShufflerAttempt(attempt, name, seed, {})
 
     def node(
         self,

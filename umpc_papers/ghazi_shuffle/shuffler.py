@@ -39,7 +39,7 @@ def run_id(seed: bytes, attempt: bytes) -> bytes:
     return derive(seed, "run", attempt)
 
 
-class ShufflerSession:
+class ShufflerAttempt:
     """One run of one attempt at one shuffler.
 
     Args: seed: of the order. seen: what is kept between runs of the attempt.
@@ -57,7 +57,7 @@ class ShufflerSession:
         self._given = False
 
     def __repr__(self) -> str:
-        return f"ShufflerSession(attempt {self.attempt.id.hex()[:8]}, <redacted>)"
+        return f"ShufflerAttempt(attempt {self.attempt.id.hex()[:8]}, <redacted>)"
 
     def inbox(self, node: int) -> Inbox:
         """For a node's frames."""

@@ -4,7 +4,6 @@
 |---|---|
 | `protocol.py` | the protocol object |
 | `settings.py` | the settings of a study, and their rules |
-| `projections.py` | all projections of a kernel, and the bound of the local sensitivity |
 | `binding.py` | a study's two sums, their noise, ring and attempt |
 | `node.py` | the node's side |
 | `coordinator.py` | the coordinator's side |

@@ -14,14 +14,11 @@
 | `bell_ldp_classes.py` | the same for a kernel of two public classes |
 | `adaptive_messages.py` | both messages of a node whose first one finds the cut points |
 | `bin_search.py` | the first round of adaptive bins: one bit of each record |
-| `quantile_cuts.py` | cut points at quantiles of noisy shares |
 | `bell_auc.py` | the AUC from hierarchical histograms |
 | `ghazi_ldp.py` | one-bit vectors that factor the kernel |
 | `local_mean.py` | a mean over single records from their random points |
-| `answers.py` | the ε of each of several answers of a record, by exact composition |
 | `hadamard.py` | the frequency oracle of one bit |
 | `auc_tree.py` | the walk down the tree of counts, and its error |
-| `auc_theory.py` | the bounds of theorem 3 |
 | `tuning.py` | the bins and levels with the least error over a table |
 | `factors.py` | A = V' G V, and its projection |
 | `sphere.py` | the unbiased randomiser of vectors |

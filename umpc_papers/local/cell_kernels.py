@@ -25,11 +25,11 @@ from umpc.errors import KernelError, StudyError
 from umpc.mpc.arrays import Floats, Integers
 from umpc.protocols.grid.operators.axis import (
     Axis,
+    BilinearBit,
     DoesNotFactor,
-    OrderLink,
+    bilinear_of,
     field_axis,
     intersection,
-    link_of,
 )
 from umpc.protocols.grid.operators.splitting import (
     ProductTerm,
@@ -52,7 +52,7 @@ Starts = Mapping[str, Integers]
 """Field → the place of each bin's first value, from 0, and at the end the number of values."""
 Weights = Mapping[str, Floats]
 """Field → λ of each of its values: (values,) float64, above 0. The scale means nothing."""
-_Along = tuple[frozenset[OrderLink], Monomial, Monomial]
+_Along = tuple[frozenset[BilinearBit], Monomial, Monomial]
 """The factors of a term that one field decides: comparisons, the first record's, the second's."""
 
 
@@ -168,10 +168,10 @@ def _terms(kernel: Kernel) -> tuple[ProductTerm, ...]:
 
 def _by_field(term: ProductTerm, names: Sequence[str]) -> dict[str, _Along]:
     """A term's factors by field. Raises: DoesNotFactor where a factor is of several fields."""
-    links: dict[str, set[OrderLink]] = {name: set() for name in names}
+    links: dict[str, set[BilinearBit]] = {name: set() for name in names}
     own: list[dict[str, list[tuple[object, int]]]] = [{name: [] for name in names} for _ in (0, 1)]
     for bit in term.bits:
-        links[_one(fields_of(bit.form))].add(_plain(link_of(bit, 0, 1)))
+        links[_one(fields_of(bit.form))].add(_plain(bilinear_of(bit, 0, 1)))
     for side, factors in zip(own, term.local, strict=True):
         for factor, power in factors:
             side[_one(fields_in(factor))].append((factor, power))
@@ -187,7 +187,7 @@ def _one(names: frozenset[str]) -> str:
     return next(iter(names))
 
 
-def _plain(link: OrderLink) -> OrderLink:
+def _plain(link: BilinearBit) -> BilinearBit:
     """The comparison, if it compares a field with itself. Raises: DoesNotFactor."""
     if link.first != link.second or len(link.first.terms) != 1:
         raise DoesNotFactor

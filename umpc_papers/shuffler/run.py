@@ -15,7 +15,7 @@ from umpc.errors import LocalProtocolError, StepTimeout, StudyAborted, UmpcError
 from umpc.study.attempt import Attempt
 from umpc.study.document import Study
 from umpc.transport.patience import time_limit
-from umpc_papers.ghazi_shuffle.shuffler import Seen, ShufflerSession
+from umpc_papers.ghazi_shuffle.shuffler import Seen, ShufflerAttempt
 
 T = TypeVar("T")
 PATIENCE_SECONDS = 30
@@ -25,7 +25,7 @@ The coordinator knows better which participant to name.
 """
 
 
-class Run:
+class ShuffleRun:
     """One run of an attempt.
 
     Args:
@@ -40,7 +40,7 @@ class Run:
         attempt: bytes,
         name: str,
         seen: Seen,
-        ended: Callable[[Run, UmpcError | None], None],
+        ended: Callable[[ShuffleRun, UmpcError | None], None],
     ):
         loop = asyncio.get_running_loop()
         self.study = study
@@ -52,23 +52,23 @@ class Run:
         self._joined: set[int] = set()
         self.seed: asyncio.Future[bytes] = loop.create_future()
         self._over: asyncio.Future[UmpcError | None] = loop.create_future()
-        self._session: asyncio.Task[ShufflerSession] | None = None
+        self._session: asyncio.Task[ShufflerAttempt] | None = None
         self._all_here = asyncio.Event()
         self._all_delivered = asyncio.Event()
         self._watch = asyncio.create_task(self._end_in_time())
 
     # ---- participants ------------------------------------------------------------------------
 
-    async def join(self, attempt: Attempt, node: int) -> ShufflerSession:
+    async def join(self, attempt: Attempt, node: int) -> ShufflerAttempt:
         """Count a node as present, and return the session when the order is known.
 
-        Raises: the error that ended the run, or as ShufflerSession.
+        Raises: the error that ended the run, or as ShufflerAttempt.
         """
         self._joined.add(node)
         self._look_around()
         seed = await self.order()
         if self._session is None:
-            making = asyncio.to_thread(ShufflerSession, attempt, self.name, seed, self.seen)
+            making = asyncio.to_thread(ShufflerAttempt, attempt, self.name, seed, self.seen)
             self._session = asyncio.create_task(making)
         return await self.until(asyncio.shield(self._session))
 
@@ -77,7 +77,7 @@ class Run:
         self.is_collected = True
         self._look_around()
 
-    def delivered(self, session: ShufflerSession) -> None:
+    def delivered(self, session: ShufflerAttempt) -> None:
         """Count a node as one that has delivered."""
         if not session.missing:
             self._all_delivered.set()
@@ -86,12 +86,12 @@ class Run:
         """Return the seed of the order, when it is known. Raises: the error that ended the run."""
         return await self.until(asyncio.shield(self.seed))
 
-    async def complete(self) -> ShufflerSession:
+    async def complete(self) -> ShufflerAttempt:
         """Return the session when all nodes have delivered. Raises: the run's error."""
         await self.until(self._all_delivered.wait())
         return self._made()
 
-    def _made(self) -> ShufflerSession:
+    def _made(self) -> ShufflerAttempt:
         if self._session is None:
             raise LocalProtocolError("a run of the shuffler was used before its session was made")
         return self._session.result()

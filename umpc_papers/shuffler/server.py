@@ -32,15 +32,15 @@ from umpc.protocol_version import PROTOCOL
 from umpc.protocols.registry import attempt_of, decode_study, load_all
 from umpc.study.attempt import Attempt, check_agreed, check_openings
 from umpc.study.document import Study
-from umpc.transport.channels import LATE_SECONDS, of_own_end
+from umpc.transport.connections import LATE_SECONDS, of_own_end
 from umpc.transport.identity import Identity, verifier_of_members
 from umpc.transport.patience import time_limit
 from umpc.transport.status import blame_of, error_of, refusal_of, status_of
 from umpc.transport.stream import CONNECT_SECONDS, connect
 from umpc.transport.stream_reader import lost
 from umpc.transport.tls import AnyContext, Context, grpc, peer_of, read, rpc, shuffler_stub
-from umpc_papers.ghazi_shuffle.shuffler import Seen, ShufflerSession, place_of, run_id
-from umpc_papers.shuffler.run import Run
+from umpc_papers.ghazi_shuffle.shuffler import Seen, ShufflerAttempt, place_of, run_id
+from umpc_papers.shuffler.run import ShuffleRun
 
 log = logging.getLogger("umpc.shuffler")
 
@@ -80,7 +80,7 @@ class ShufflerServer(rpc.ShufflerServicer):
         self.identity = identity
         self.finished = finished
         self.verify = verify or verifier_of_members(identity)
-        self._runs: dict[bytes, Run] = {}
+        self._runs: dict[bytes, ShuffleRun] = {}
         self._seen: dict[bytes, Seen] = {}
         """Digests of what nodes delivered, by the attempt's id, the latest runs at the end."""
         self._ordering: set[asyncio.Task[None]] = set()
@@ -95,8 +95,8 @@ class ShufflerServer(rpc.ShufflerServicer):
     async def Deliver(self, requests: object, context: DeliverContext) -> None:
         """Take a node's half of its message for one attempt."""
         caller = peer_of(context).name
-        run: Run | None = None
-        session: ShufflerSession | None = None
+        run: ShuffleRun | None = None
+        session: ShufflerAttempt | None = None
         try:
             attempt = await self._introduced(caller, context)
             index = attempt.study.index_of(caller)
@@ -157,8 +157,8 @@ class ShufflerServer(rpc.ShufflerServicer):
         self,
         caller: str,
         context: DeliverContext,
-        run: Run,
-        session: ShufflerSession,
+        run: ShuffleRun,
+        session: ShufflerAttempt,
         index: int,
     ) -> None:
         """Receive a node's whole message.
@@ -203,7 +203,7 @@ class ShufflerServer(rpc.ShufflerServicer):
             await context.abort(*status_of(error))
         return pb.OrderReply(attempt=request.attempt)
 
-    async def _tell_order(self, run: Run) -> None:
+    async def _tell_order(self, run: ShuffleRun) -> None:
         """Draw the order and send it to the second shuffler. Only then it counts."""
         second = run.study.shufflers[1]
         seed = os.urandom(32)
@@ -235,7 +235,7 @@ class ShufflerServer(rpc.ShufflerServicer):
     ) -> AsyncIterator[pb.CollectReply]:
         """Send the heap of an attempt to the study's coordinator."""
         caller = peer_of(context).name
-        run: Run | None = None
+        run: ShuffleRun | None = None
         try:
             study = await asyncio.to_thread(self._study_of, request.study)
             if study.coordinator != caller:
@@ -275,7 +275,7 @@ class ShufflerServer(rpc.ShufflerServicer):
         place_of(study, self.identity.name)
         return study
 
-    def _run_of(self, study: Study, attempt: bytes) -> Run:
+    def _run_of(self, study: Study, attempt: bytes) -> ShuffleRun:
         """Return the attempt's run. The first participant that asks makes it.
 
         Only nodes prove that an attempt belongs to its study. A run therefore serves one study: a
@@ -292,7 +292,9 @@ class ShufflerServer(rpc.ShufflerServicer):
             )
         if attempt not in self._runs:
             seen = self._seen.pop(attempt, {})
-            run = self._runs[attempt] = Run(study, attempt, self.identity.name, seen, self._ended)
+            run = self._runs[attempt] = ShuffleRun(
+                study, attempt, self.identity.name, seen, self._ended
+            )
             log.info(
                 "attempt %s of study %r: a run begins",
                 attempt.hex()[:8],
@@ -305,7 +307,9 @@ class ShufflerServer(rpc.ShufflerServicer):
                 task.add_done_callback(self._ordering.discard)
         return self._runs[attempt]
 
-    def _new_run(self, study: Study, attempt: bytes, is_other: Callable[[Run], bool]) -> Run:
+    def _new_run(
+        self, study: Study, attempt: bytes, is_other: Callable[[ShuffleRun], bool]
+    ) -> ShuffleRun:
         """Return the attempt's run, in place of an earlier one.
 
         The earlier run still waits for a participant that is gone. `is_other` recognizes it.
@@ -315,7 +319,7 @@ class ShufflerServer(rpc.ShufflerServicer):
             run.fail(StudyAborted("a new run of the attempt has begun"))
         return self._run_of(study, attempt)
 
-    def _ended(self, run: Run, error: UmpcError | None) -> None:
+    def _ended(self, run: ShuffleRun, error: UmpcError | None) -> None:
         self._runs.pop(run.attempt, None)
         self._remember(run)
         label = f"attempt {run.attempt.hex()[:8]} of study {run.study.name!r}"
@@ -328,7 +332,7 @@ class ShufflerServer(rpc.ShufflerServicer):
             log.warning("%s ended: %s: %s", label, name, error.message, extra=place)
         self.finished(error)
 
-    def _remember(self, run: Run) -> None:
+    def _remember(self, run: ShuffleRun) -> None:
         """Keep what nodes delivered, if any did: only they prove that there is such an attempt."""
         if run.seen:
             self._seen[run.attempt] = run.seen

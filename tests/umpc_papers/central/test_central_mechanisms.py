@@ -43,8 +43,13 @@ from umpc.errors import RangeError, StudyError, TooFewRecords
 from umpc.ustat.clear import Columns
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.schema import FieldSchema, Schema
-from umpc_papers.central.central_mechanisms import MOST_SETS, MOST_VALUES, NAMES, Choice
-from umpc_papers.central.median import MedianOfMeans
+from umpc_papers.central.central_mechanisms import (
+    MOST_SETS,
+    MOST_VALUES,
+    NAMES,
+    Choice,
+    MedianOfMeans,
+)
 from umpc_papers.central.settings import MECHANISMS, SUBSAMPLED
 from umpc_papers.central.terms import CompleteFamily, kernel_terms, values
 from umpc_papers.central.uniformity import UniformityTest

@@ -25,6 +25,7 @@ from tests.support.curated import (
 )
 from umpc.dp.events import PureEvent
 from umpc.errors import InvalidEpsilon, StudyError, TooFewRecords
+from umpc_papers.central.central_mechanisms import MedianOfMeans, failure, least_chunks
 from umpc_papers.central.global_sensitivity import GlobalSensitivity
 from umpc_papers.central.hajek import (
     LocalHajek,
@@ -35,7 +36,6 @@ from umpc_papers.central.hajek import (
     tuning_of,
 )
 from umpc_papers.central.heavy_tail import add_heavy_tail
-from umpc_papers.central.median import MedianOfMeans, failure, least_chunks
 from umpc_papers.central.terms import CompleteFamily, kernel_terms, sums, values
 
 ONE, GRID = Fraction(1), Fraction(1, 1 << 16)

@@ -16,9 +16,8 @@ from umpc.errors import StudyError, TooFewRecords
 from umpc.planning.prediction import attempt_over
 from umpc.protocols.registry import checked, decode_study, protocol_of
 from umpc.simulation import simulate
-from umpc_papers.central import median
-from umpc_papers.central.central_mechanisms import Choice
-from umpc_papers.central.median import failure
+from umpc_papers.central import central_mechanisms
+from umpc_papers.central.central_mechanisms import Choice, failure
 
 ONE = Fraction(1)
 
@@ -72,7 +71,7 @@ def test_parts_cost_no_more_than_one_and_overlapping_parts_are_found():
         return audited(*(lambda bits, t=t: choice.estimate(t, bits) for t in last), 250, "over")
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(median.MedianOfMeans, "estimate", every_part_has_all)
+        patch.setattr(central_mechanisms.MedianOfMeans, "estimate", every_part_has_all)
         assert overlapping() > 1
 
 

@@ -1,4 +1,4 @@
-"""umpc_papers.ghazi_shuffle.rows and inbox: rows in batches are what they are as a whole."""
+"""umpc_papers.ghazi_shuffle.messages and inbox: rows in batches are what they are as a whole."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from umpc.crypto.ring import pack, packed_size
 from umpc.errors import EncodingError
 from umpc.study.messages import Frame
 from umpc_papers.ghazi_shuffle import inbox as inboxes
-from umpc_papers.ghazi_shuffle import rows as module
+from umpc_papers.ghazi_shuffle import messages as module
 from umpc_papers.ghazi_shuffle.inbox import HeapInbox, numbers_of_frame, pieces
-from umpc_papers.ghazi_shuffle.rows import batches, check_packed, pack_rows, unpack_rows
+from umpc_papers.ghazi_shuffle.messages import batches, check_packed, pack_rows, unpack_rows
 
 
 @pytest.fixture(autouse=True)

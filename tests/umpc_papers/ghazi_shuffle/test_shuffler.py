@@ -12,15 +12,15 @@ from tests.support.shuffled import SHUFFLERS, protocol_of, shuffled_attempt
 from tests.support.studies import Entropy
 from umpc.crypto.ring import packed_size
 from umpc.errors import EncodingError, LocalProtocolError, RemoteProtocolError, TooFewRecords
-from umpc_papers.ghazi_shuffle.shuffler import ShufflerSession, place_of, run_id
+from umpc_papers.ghazi_shuffle.shuffler import ShufflerAttempt, place_of, run_id
 
 ATTEMPT = shuffled_attempt((25, 30, 0), bins=bins(x=3, y=3))
 FIRST, SECOND = (shuffler.name for shuffler in SHUFFLERS)
 SEED = bytes(range(32))
 
 
-def session(name: str = FIRST, seen=None, seed: bytes = SEED) -> ShufflerSession:
-    return ShufflerSession(ATTEMPT, name, seed, {} if seen is None else seen)
+def session(name: str = FIRST, seen=None, seed: bytes = SEED) -> ShufflerAttempt:
+    return ShufflerAttempt(ATTEMPT, name, seed, {} if seen is None else seen)
 
 
 def shares(node: int, label: str = "shares") -> bytes:
@@ -112,13 +112,13 @@ def test_it_knows_its_place_and_refuses_studies_of_others():
     ):
         session("shuffler-3")
     with pytest.raises(TooFewRecords):
-        ShufflerSession(shuffled_attempt((18, 0)), FIRST, SEED, {})
+        ShufflerAttempt(shuffled_attempt((18, 0)), FIRST, SEED, {})
 
 
 def test_it_shows_nothing_of_itself():
     here = session()
     here.deliver(0, shares(0))
-    assert repr(here) == f"ShufflerSession(attempt {ATTEMPT.id.hex()[:8]}, <redacted>)"
+    assert repr(here) == f"ShufflerAttempt(attempt {ATTEMPT.id.hex()[:8]}, <redacted>)"
 
 
 def test_a_pad_is_the_same_at_node_and_shuffler():

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from umpc.errors import RangeError
-from umpc_papers.hajek_grid import projections as module
-from umpc_papers.hajek_grid.projections import MatrixForm, Projections
+from umpc_papers.hajek_grid import binding as module
+from umpc_papers.hajek_grid.binding import MatrixForm, Projections
 
 RECORDS = 4
 

@@ -11,15 +11,15 @@ import pytest
 from tests.support.moments import SCHEMA, accept_moments, part
 from tests.support.statistical import SeededBits
 from umpc.errors import EncodingError, OutOfBounds, StudyError
-from umpc_papers.local.answers import delta_of_answers
-from umpc_papers.local.auc_theory import (
+from umpc_papers.local.auc_tree import Tree, exact_levels
+from umpc_papers.local.bell_auc import (
+    BellAuc,
     best_constant,
     best_constant_approximate,
+    delta_of_answers,
     theorem_3,
     theorem_3_zero,
 )
-from umpc_papers.local.auc_tree import Tree, exact_levels
-from umpc_papers.local.bell_auc import BellAuc
 
 X = SCHEMA["x"]
 RNG = np.random.default_rng(5)

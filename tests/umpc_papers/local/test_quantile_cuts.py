@@ -7,7 +7,7 @@ from itertools import pairwise, product
 import numpy as np
 import pytest
 
-from umpc_papers.local.quantile_cuts import consistent, measure_of_values, quantile_cuts
+from umpc_papers.local.bin_search import consistent, measure_of_values, quantile_cuts
 
 LEVELS = 3
 

@@ -31,7 +31,7 @@ from umpc.study.document import Study
 from umpc.study.messages import Frame
 from umpc.study.parts import Participant
 from umpc.transport.authority import Authority
-from umpc.transport.channels import bind, connect, make_server
+from umpc.transport.connections import bind, connect, make_server
 from umpc.transport.identity import Identity, load_identity
 from umpc.transport.tls import grpc, rpc
 from umpc_papers.ghazi_shuffle.node import frames_to
