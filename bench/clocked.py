@@ -46,7 +46,7 @@ CATEGORIES = {
     "keys of comparisons": ("mpc.masked.dcf:generate",),
     "the rest of dealing": (
         "mpc.masked.tasks:deal_chunks",
-        "dealer.session:DealerSession._record_masks",
+        "dealer.material:MaterialDealer._record_masks",
     ),
     "sign gates": ("mpc.masked.dcf:evaluate",),
     "the rest of evaluation": (

@@ -32,7 +32,7 @@ from bench.dask_sites import Cluster, cluster
 from bench.kendall import kendall_study
 from umpc.compute.executor import Executor, GivenRounds, InlineExecutor
 from umpc.crypto.prg import Stream
-from umpc.dealer.session import DealerSession
+from umpc.dealer.material import MaterialDealer
 from umpc.edges_in_memory import EdgesInMemory
 from umpc.mpc.chunks import Chunk
 from umpc.mpc.masked.tasks import Heard, Said
@@ -99,7 +99,7 @@ async def _chunk(
 ) -> tuple[list[int], list[bytes]]:
     """The sums over a chunk, and the digest of each message."""
     dealer = edges.dealer
-    assert isinstance(dealer, DealerSession)
+    assert isinstance(dealer, MaterialDealer)
     (payloads,) = await places[-1].deal(dealer.task(chunk))
     given: list[GivenRounds] = []
     for node, payload in zip(chunk.parties, payloads, strict=True):

@@ -16,7 +16,7 @@ import numpy as np
 from bench.table import show
 from umpc.crypto.rounds import Protocol, run_in_memory
 from umpc.mpc.transfers.channel_set_up import open_receiver, open_sender, receive_seeds, send_seeds
-from umpc.mpc.transfers.committee_links import chain_receiver, chain_sender
+from umpc.mpc.transfers.channels import chain_receiver, chain_sender
 from umpc.mpc.transfers.correlated_ot import CorrelatedReceiver, CorrelatedSender, fresh_delta
 from umpc.mpc.transfers.message_shapes import BLOCK_BITS, FOLDS, extension_bytes, multiple_bits
 from umpc.mpc.transfers.ot_products import (

@@ -36,7 +36,7 @@ from bench.kendall import kendall_study
 from bench.memory_site import MemoryDealer, MemoryLedger, MemoryStream, NoParking
 from umpc.crypto.prg import Stream
 from umpc.crypto.ring import Ring
-from umpc.dealer.session import DealerSession
+from umpc.dealer.material import MaterialDealer
 from umpc.dp.calibration import DistributedLaplace
 from umpc.dp.random_bits import RandomBits
 from umpc.mpc import attempt
@@ -242,7 +242,7 @@ class Session:
         )
 
     def _deal(self, attempt: SharedAttempt) -> None:
-        dealer = DealerSession(attempt, os.urandom)
+        dealer = MaterialDealer(attempt, os.urandom)
         self._dealt = [deque([dealer.seed_frame(node)]) for node in range(NODES)]
         for chunk in attempt.chunks():
             for node, frame in dealer.deal_one(chunk):

@@ -15,7 +15,7 @@ from bench.table import show
 from umpc.crypto.prg import Stream
 from umpc.crypto.ring import RINGS
 from umpc.crypto.zero_shares import KeyAgreement, zero_shares
-from umpc.dealer.session import DealerSession, dealt
+from umpc.dealer.material import MaterialDealer, dealt
 from umpc.edges_in_memory import NodeBatch, as_batch, run_wave
 from umpc.mpc.chunks import Chunk, in_batches
 from umpc.planning.prediction import attempt_over
@@ -25,7 +25,7 @@ from umpc.simulation import simulate
 from umpc.study.document import Study
 from umpc.study.messages import Frame, frame_of
 from umpc.transport.authority import Authority
-from umpc.transport.channels import bind, connect, make_server
+from umpc.transport.connections import bind, connect, make_server
 from umpc.transport.identity import load_identity
 from umpc.transport.tls import grpc, rpc
 from umpc.ustat.hypergraph import expand
@@ -143,7 +143,7 @@ def _rounds(
     ]
     run = simulate(study, tables, os.urandom)
     attempt, nodes = run.attempt, run.nodes
-    dealer = DealerSession(attempt, os.urandom)
+    dealer = MaterialDealer(attempt, os.urandom)
     chunks = [replace(chunk, wave=chunk.wave * together) for chunk in attempt.chunks()]
     started = time.process_time()
     material: dict[Chunk, dict[int, Frame]] = {}

@@ -12,7 +12,7 @@ from typing import Any
 
 from umpc.crypto.prg import FixedKeyHash
 from umpc.crypto.rounds import Finished, Message, resume, run_in_memory, run_mesh
-from umpc.dealer.session import dealt
+from umpc.dealer.material import dealt
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import AFTER, AHEAD, Chunk, in_batches
 from umpc.mpc.masked.evaluation import Together

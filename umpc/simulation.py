@@ -15,7 +15,7 @@ import numpy as np
 from umpc.crypto.prg import SEED_BYTES
 from umpc.crypto.rounds import run_in_memory, run_mesh
 from umpc.crypto.signing import MemoryAuthority
-from umpc.dealer.session import DealerSession
+from umpc.dealer.material import MaterialDealer
 from umpc.edges_in_memory import EdgesInMemory, Transcript, dealer_name, names_of
 from umpc.mpc.attempt import SharedAttempt
 from umpc.protocols.base.coordinator import CoordinatorSide, HeapSide
@@ -185,7 +185,7 @@ def _ready_for_edges(
 
 def _dealer_of(attempt: SharedAttempt, entropy: Entropy) -> Dealing:
     own = protocol_of(attempt.study).dealing(attempt, entropy)
-    return own or DealerSession(attempt, entropy)
+    return own or MaterialDealer(attempt, entropy)
 
 
 def _aggregate(

@@ -106,7 +106,7 @@ STEPS: Steps = {
         f"{GARBLED}.sides:Side": "own_bits",
         "umpc.node.run.link:PeerLink": "send",
     },
-    "dealer": {"umpc.dealer.session:DealerSession": "__init__ frames"},
+    "dealer": {"umpc.dealer.material:MaterialDealer": "__init__ frames"},
     "coordinator": {
         "umpc.coordinator.links:NodeLink": "ask deliver abort",
         "umpc.protocols.base.coordinator:CoordinatorSide": "resume _check_signed check_prepared",
@@ -132,7 +132,7 @@ STEPS: Steps = {
         "umpc.dp.committee:CommitteeLaplace": "thresholds",
         "umpc.dp.committee": "threshold_of least_coins",
         CHANNELS: "send_seeds receive_seeds",
-        f"{TRANSFERS}.committee_links": "open_sender open_receiver",
+        f"{TRANSFERS}.channels": "open_sender open_receiver",
         f"{GARBLED}.sides": "open_sender open_receiver",
     },
 }

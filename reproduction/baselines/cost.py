@@ -25,10 +25,9 @@ from math import comb
 from reproduction.baselines.dpsgd import PairwiseSgd
 from reproduction.baselines.gopa import Gopa
 from umpc.errors import StudyError
-from umpc_papers.central.central_mechanisms import Choice
-from umpc_papers.central.columns import fields_of, message_bytes
+from umpc_papers.central.central_mechanisms import Choice, MedianOfMeans
 from umpc_papers.central.laplace import grid_sensitivity
-from umpc_papers.central.median import MedianOfMeans
+from umpc_papers.central.messages import fields_of, message_bytes
 from umpc_papers.local.estimate import LocalCost
 
 STEPS = 3

@@ -13,8 +13,7 @@ from reproduction.baselines.cost import (
 )
 from reproduction.baselines.dpsgd import PairwiseSgd
 from reproduction.baselines.error_tables import KENDALL, Printed, federation
-from umpc_papers.central.central_mechanisms import NAMES, Choice
-from umpc_papers.central.median import MedianOfMeans
+from umpc_papers.central.central_mechanisms import NAMES, Choice, MedianOfMeans
 from umpc_papers.central.settings import SUBSAMPLED
 from umpc_papers.local.estimate import LocalCost
 

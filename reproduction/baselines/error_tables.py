@@ -29,8 +29,8 @@ from reproduction.baselines.textbook import (
 from reproduction.baselines.triangles import TriangleDensity, triangle_terms
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.schema import FieldSchema, Schema
+from umpc_papers.central.central_mechanisms import MedianOfMeans, failure, least_chunks
 from umpc_papers.central.global_sensitivity import GlobalSensitivity
-from umpc_papers.central.median import MedianOfMeans, failure, least_chunks
 from umpc_papers.central.terms import CompleteFamily, total
 from umpc_papers.central.uniformity import UniformityTest
 

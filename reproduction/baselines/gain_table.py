@@ -17,7 +17,7 @@ from umpc.ustat.schema import FieldSchema, Schema
 from umpc_papers.central.central_mechanisms import Choice
 from umpc_papers.central.hajek import bernstein_concentration
 from umpc_papers.central.terms import CompleteFamily
-from umpc_papers.hajek_grid.projections import Projections
+from umpc_papers.hajek_grid.binding import Projections
 
 RECORDS = (60, 120, 250, 500, 1_000, 2_000, 10_000)
 ONE = Fraction(1)

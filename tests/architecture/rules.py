@@ -169,7 +169,7 @@ MAY_IMPORT = {
     "umpc_papers/shuffler/command.py": ("click", "umpc", "umpc_papers.shuffler"),
     "umpc_papers/training/": ("numpy", "click", "rich", "msgspec", "umpc", "umpc_papers.training"),
     "umpc/coordinator/": (*PROCESS, "msgspec", "umpc.coordinator"),
-    "umpc/edges_in_memory.py": (*PROCESS, "umpc.dealer.session"),
+    "umpc/edges_in_memory.py": (*PROCESS, "umpc.dealer.material"),
     "umpc/simulation.py": (*PROCESS, "umpc.dealer", "umpc.edges_in_memory"),
     "umpc/inference/": ("numpy", "umpc.inference", *BELOW_STUDY),
     "umpc/reporting/": (
@@ -194,7 +194,7 @@ MAY_IMPORT = {
         "umpc.planning",
         "umpc.edges_in_memory",
         "umpc.simulation",
-        "umpc.dealer.session",
+        "umpc.dealer.material",
         "umpc.coordinator.studyfile",
         "umpc.node.records",
         "umpc.node.table.source.TableSource",
@@ -228,7 +228,7 @@ SHELLS = (
 
 WIRE = (
     "umpc.transport.tls",
-    "umpc.transport.channels",
+    "umpc.transport.connections",
     "umpc.transport.hub.routes",
     "umpc.transport.tls",
     "umpc.transport.status",
@@ -245,7 +245,7 @@ SANS_IO = (
     "umpc_papers/asking.py",
     "umpc_papers/exact_sampling.py",
     "umpc/inference/",
-    "umpc/dealer/session.py",
+    "umpc/dealer/material.py",
 )
 IO = ("asyncio", "time", "socket", "random", "secrets", "os", "threading", "datetime", "subprocess")
 NEVER = ("random", "numpy.random", "pickle", "marshal", "shelve", "cPickle", "dill")

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import umpc
+import umpc_papers
 
 ROOT = Path(umpc.__file__).parent
 TWINS = {"DealerStub", "HubStub", "NodeStub", "ShufflerStub"}
@@ -43,6 +44,54 @@ def test_no_two_classes_have_the_same_name():
 
 def test_a_name_that_is_defined_twice_is_found():
     assert defined_twice(["class A: pass", "def f():\n    class A: pass", "class B: pass"]) == {"A"}
+
+
+# --- one word for one thing (docs/glossary.md)
+
+NAMED = {
+    "link": "AskedLink EndedLink Links NodeLink PeerLink RunLinks ShufflerLink",
+    "attempt": "Attempt DealerlessAttempt DealerlessHajekAttempt DealtAttempt GridAttempt "
+    "HajekAttempt PairsAttempt PreparedAttempt PreparedAttempts SharedAttempt ShufflerAttempt "
+    "WaitingAttempt",
+    "run": "RunCompute RunContext RunFile RunLinks RunState RunTrace RunWatch ShuffleRun",
+    "session": "Session",
+    "channel": "ChannelEnd ChannelLeaves Channels KeptChannel",
+    "stream": "CoordinatorStream LeafStreams RpcStream ShakeStream ShufflerStream ShufflerStreams "
+    "Stream StreamHeart StreamReader WordStream",
+}
+"""The classes whose names have one of the glossary's words that are easily mixed up.
+
+Whoever adds a class here has read the word's row: the class is that thing, a part or several of it.
+"""
+
+
+def classes_by_word(names: Iterable[str]) -> dict[str, set[str]]:
+    """The class names that hold each word of NAMED, also in the plural."""
+    found: dict[str, set[str]] = {word: set() for word in NAMED}
+    for name in names:
+        for part in re.findall("[A-Z][a-z]*", name):
+            word = part.lower().removesuffix("s")
+            if word in found:
+                found[word].add(name)
+    return found
+
+
+def test_a_class_has_a_word_of_the_glossary_only_if_it_is_that_thing():
+    roots = [ROOT, Path(umpc_papers.__file__).parent]
+    files = [file for root in roots for file in root.rglob("*.py") if "_pb2" not in file.name]
+    names = [name for file in files for name in classes(file.read_text(encoding="utf-8"))]
+    assert classes_by_word(names) == {word: set(few.split()) for word, few in NAMED.items()}
+
+
+def test_the_glossary_has_a_row_for_each_of_these_words():
+    glossary = (ROOT.parent / "docs" / "glossary.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (\w+) \|", glossary, re.MULTILINE)
+    assert [word for word in NAMED if rows.count(word) != 1] == []
+
+
+def test_a_class_with_such_a_word_is_found():
+    found = classes_by_word(["HubLink", "Links", "Linked", "DealerSession"])
+    assert found["link"] == {"HubLink", "Links"} and found["session"] == {"DealerSession"}
 
 
 # --- the contract: what a change of walls must keep

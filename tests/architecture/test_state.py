@@ -12,9 +12,17 @@ from tests.architecture import state
 
 PAGE = state.ROOT / "docs" / "architecture.md"
 OF_ONE_STUDY = {
-    *("AttemptRun", "Conductor", "FrameQueue", "HubChannel", "Mailbox"),
+    *("DealtAttempt", "Conductor", "FrameQueue", "HubRoute", "Mailbox"),
     *("MaterialReader", "MisfitFinder", "Numbering", "PeerLink"),
-    *("PeopleSoFar", "ReadersWait", "Rounds", "RoundsAtCluster", "Run", "RunCompute", "RunLinks"),
+    *(
+        "PeopleSoFar",
+        "ReadersWait",
+        "Rounds",
+        "RoundsAtCluster",
+        "ShuffleRun",
+        "RunCompute",
+        "RunLinks",
+    ),
     *("RunningChunks", "Session", "Spool", "StreamReader"),
     *("_Gathered", "_PayloadsInOrder"),
 }

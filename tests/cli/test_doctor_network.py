@@ -13,7 +13,7 @@ from umpc.cli.doctor import NamedPeer, check_network
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.protocol_version import PROTOCOL
 from umpc.transport.authority import Authority
-from umpc.transport.channels import bind, make_server
+from umpc.transport.connections import bind, make_server
 from umpc.transport.identity import load_identity
 from umpc.transport.tls import rpc
 

@@ -32,7 +32,9 @@ def test_a_server_interrupted_while_it_opens_ends_as_after_it(monkeypatch, capsy
         return SimpleNamespace(stop=stop), nothing, "127.0.0.1:7100"
 
     monkeypatch.setattr(server_options, "open_server", opened)
-    monkeypatch.setattr("umpc.transport.channels.begin_end", lambda: None)  # this process goes on
+    monkeypatch.setattr(
+        "umpc.transport.connections.begin_end", lambda: None
+    )  # this process goes on
     monkeypatch.setattr("umpc.transport.identity.keep_watch", nothing)
     identity = cast(Identity, SimpleNamespace(role="hub", name="relay"))
     monitor = cast(Monitor, SimpleNamespace(served=contextlib.nullcontext))

@@ -14,7 +14,7 @@ from tests.support.studies import (
     make_attempt,
     make_study,
 )
-from umpc.dealer.session import DealerSession
+from umpc.dealer.material import MaterialDealer
 from umpc.study.messages import Frame
 
 COUNTS = [4, 0, 5, 6]
@@ -29,11 +29,11 @@ STUDIES = {
 every_study = pytest.mark.parametrize("study", STUDIES)
 
 
-def session_of(study: str = "kendall", label: str = "dealer") -> DealerSession:
-    return DealerSession(make_attempt(STUDIES[study], COUNTS), Entropy(label))
+def session_of(study: str = "kendall", label: str = "dealer") -> MaterialDealer:
+    return MaterialDealer(make_attempt(STUDIES[study], COUNTS), Entropy(label))
 
 
-def deal(session: DealerSession) -> list[tuple[int, Frame]]:
+def deal(session: MaterialDealer) -> list[tuple[int, Frame]]:
     """All material, as the dealer's process asks for it."""
     return [dealt for chunk in session.attempt.chunks() for dealt in session.deal_one(chunk)]
 
@@ -72,7 +72,7 @@ def test_no_seed_is_in_anybodys_material(study):
 def test_several_sums_over_the_same_comparisons_need_their_keys_once():
     """Two sums of Kendall's kernel take a few products more than one, not another set of keys."""
     one, two = (
-        DealerSession(
+        MaterialDealer(
             make_attempt(make_study(kernels, 2, estimator=estimator), [4, 5]), Entropy("sums")
         )
         for kernels, estimator in ((KENDALL, "mean"), ((KENDALL, f"({KENDALL}) * 3"), "ratio"))

@@ -21,7 +21,7 @@ from google.protobuf.message import DecodeError
 from umpc.errors import CertificateError, PeerUnavailable
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.transport.certificates import ROLES
-from umpc.transport.channels import Allowed, RoleGuard
+from umpc.transport.connections import Allowed, RoleGuard
 from umpc.transport.heartbeat import BEATEN, METHOD, Calls
 from umpc.transport.identity import Identity
 from umpc.transport.tls import EOF, grpc

@@ -31,7 +31,7 @@ from umpc.protocol_version import PROTOCOL
 from umpc.transport.addresses import split_address
 from umpc.transport.authority import Authority
 from umpc.transport.certificates import ROLES
-from umpc.transport.channels import bind, connect, make_server
+from umpc.transport.connections import bind, connect, make_server
 from umpc.transport.identity import load_identity
 from umpc.transport.tls import grpc
 

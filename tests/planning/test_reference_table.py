@@ -27,8 +27,8 @@ from umpc.study.parts import FieldText
 from umpc.study.sizes import Sizes
 from umpc.ustat.estimators import estimate
 from umpc_papers.central.messages import CuratorMessages, bits_of
+from umpc_papers.central.protocol import error_of_curator
 from umpc_papers.central.terms import kernel_terms, permutation, values
-from umpc_papers.central.theory import error_of_curator
 
 MEAN_OF_TWO = "a.x * a.x"
 DRAWS = 1500

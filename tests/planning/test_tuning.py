@@ -22,7 +22,7 @@ from umpc.planning.reference_table import ConstantAnswer, ReferenceTable
 from umpc.protocols.registry import protocol_of
 from umpc.study.parts import FieldText
 from umpc_papers.bell_2pc.pair_mechanisms import theorem_5
-from umpc_papers.bell_2pc.tuning import optimal_pairings
+from umpc_papers.bell_2pc.protocol import optimal_pairings
 from umpc_papers.local.bell_ldp import theorem_2_lipschitz
 from umpc_papers.local.settings import BellAucSettings, CellSettings
 from umpc_papers.local.tuning import COUNTS, corollary_1

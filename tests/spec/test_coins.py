@@ -21,8 +21,8 @@ from tests.support.tossing import CHECKS, altered_part, parts_of
 from umpc.crypto.ring import Ring
 from umpc.crypto.rounds import run_mesh
 from umpc.mpc.masked.material import CoinToss
+from umpc.mpc.transfers.channels import CommitteeMember
 from umpc.mpc.transfers.coins_from_transfers import toss
-from umpc.mpc.transfers.committee_links import CommitteeMember
 from umpc.mpc.transfers.message_shapes import TossPlan
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from umpc.crypto.prg import Stream, digest
 from umpc.crypto.rounds import Message, Protocol, check_reply, silence
-from umpc.mpc.transfers.committee_links import CommitteeMember
+from umpc.mpc.transfers.channels import CommitteeMember
 from umpc.mpc.transfers.correlated_ot import Blocks, fresh_delta
 from umpc.mpc.transfers.message_shapes import extend_shape, set_up_shapes
 from umpc.testing import lying

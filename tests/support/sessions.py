@@ -9,7 +9,7 @@ from tests.support.garbled import without_points
 from tests.support.protocols import make_node, run_own_steps
 from tests.support.studies import Entropy, make_study, random_tables
 from umpc.crypto.rounds import run_in_memory, run_mesh
-from umpc.dealer.session import DealerSession
+from umpc.dealer.material import MaterialDealer
 from umpc.mpc.chunks import Chunk
 
 
@@ -34,7 +34,7 @@ class Run:
     def begin(self) -> Run:
         self.attempts = [node.begin(self.openings) for node in self.nodes]
         self.attempt = self.attempts[0]
-        self.dealer = DealerSession(self.attempt, Entropy("dealer")) if self.study.dealer else None
+        self.dealer = MaterialDealer(self.attempt, Entropy("dealer")) if self.study.dealer else None
         return self
 
     def seed(self) -> Run:

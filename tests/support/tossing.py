@@ -15,8 +15,8 @@ from tests.support.transfers import Change, open_channel
 from umpc.crypto.ring import RINGS, Ring
 from umpc.crypto.rounds import Mesh, MeshLine, Message, run_mesh
 from umpc.mpc.masked.material import CoinToss
+from umpc.mpc.transfers.channels import CommitteeMember
 from umpc.mpc.transfers.coins_from_transfers import chosen, drawn_numbers, joint_challenge, toss
-from umpc.mpc.transfers.committee_links import CommitteeMember
 from umpc.mpc.transfers.correlated_ot import CorrelatedReceiver, CorrelatedSender
 from umpc.mpc.transfers.message_shapes import TossPlan
 

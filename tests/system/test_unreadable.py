@@ -8,7 +8,7 @@ import re
 import pytest
 
 from tests.system.conftest import Lab
-from umpc.transport.channels import MOST_TOLD
+from umpc.transport.connections import MOST_TOLD
 from umpc.transport.identity import load_identity
 from umpc.transport.status import CULPRIT
 from umpc.transport.stream import connect

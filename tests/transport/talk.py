@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 from tests.support.ports import reserved_address
 from umpc.errors import EncodingError
-from umpc.transport.channels import bind, make_server
+from umpc.transport.connections import bind, make_server
 from umpc.transport.stream import RpcStream, as_received
 from umpc.transport.tls import grpc
 

@@ -15,8 +15,8 @@ from transport_echo import BUSY, CHAT, hold_the_interpreter, serving
 
 from bench import proxy
 from umpc.errors import PeerLost
-from umpc.transport import channels, heartbeat
-from umpc.transport.channels import LINE_SECONDS
+from umpc.transport import connections, heartbeat
+from umpc.transport.connections import LINE_SECONDS
 from umpc.transport.stream import RpcStream, as_received
 from umpc.transport.tls import grpc
 
@@ -99,7 +99,7 @@ def test_a_writer_that_waits_for_a_stopped_server_is_told(site, tmp_path, quick)
 def test_a_server_notices_a_client_that_stops_before_its_first_beat(
     site, tmp_path, quick, monkeypatch
 ):
-    monkeypatch.setattr(channels, "BEATEN", {CHAT})
+    monkeypatch.setattr(connections, "BEATEN", {CHAT})
     site("b")
 
     async def scenario():
@@ -215,9 +215,9 @@ def _ports(copy):
 
 
 def test_grpc_pings_of_its_own_neither_end_a_stream_nor_are_needed():
-    from umpc.transport import channels
+    from umpc.transport import connections
 
-    for options in (dict(channels.SERVER), dict(channels.CHANNEL)):
+    for options in (dict(connections.SERVER), dict(connections.CHANNEL)):
         assert options["grpc.keepalive_time_ms"] >= 24 * 3600 * 1000
-        assert options["grpc.http2.ping_timeout_ms"] == channels.NEVER_MS
+        assert options["grpc.http2.ping_timeout_ms"] == connections.NEVER_MS
     assert grpc is not None

@@ -12,7 +12,7 @@ from transport_echo import CALL, CHAT, serving
 
 from umpc.errors import CertificateError
 from umpc.transport.addresses import shown_certificate
-from umpc.transport.channels import connect
+from umpc.transport.connections import connect
 from umpc.transport.diagnose import explain
 from umpc.transport.status import error_of
 from umpc.transport.tls import channel_credentials, grpc

@@ -13,7 +13,7 @@ import ctypes
 import sys
 
 from tests.support.ports import reserved_address
-from umpc.transport.channels import bind, make_server
+from umpc.transport.connections import bind, make_server
 from umpc.transport.identity import load_identity
 from umpc.transport.stream import RpcStream, as_received
 from umpc.transport.tls import grpc, peer_of

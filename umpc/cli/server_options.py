@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 if TYPE_CHECKING:
     from umpc.transport.addresses import HubAddress
-    from umpc.transport.channels import Allowed
+    from umpc.transport.connections import Allowed
     from umpc.transport.identity import Identity
     from umpc.transport.tls import grpc
 
@@ -228,7 +228,7 @@ async def serve(services: Sequence[Service], given: Serving, monitor: Monitor) -
         end_at_signals(done)
     from umpc import failpoints
     from umpc.node import told_order
-    from umpc.transport.channels import begin_end
+    from umpc.transport.connections import begin_end
 
     collector = Collector()
     ended: list[UmpcError | None] = []
@@ -281,7 +281,7 @@ async def open_server(service: Service, finished: Finished) -> tuple[Server, End
     Raises: AddressInUse, ConfigError, CertificateError.
     """
     from umpc.transport.certificates import ROLES
-    from umpc.transport.channels import bind, make_server
+    from umpc.transport.connections import bind, make_server
     from umpc.transport.hub.serving import ServerBehindHub
 
     identity, place = service.identity, service.place

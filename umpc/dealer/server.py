@@ -46,7 +46,7 @@ from umpc import logs
 from umpc.compute.executor import SMALLEST_TASK, Executor
 from umpc.crypto.prg import digest
 from umpc.crypto.signing import Verify
-from umpc.dealer.session import DealerSession, Material, dealt
+from umpc.dealer.material import Material, MaterialDealer, dealt
 from umpc.errors import LocalProtocolError, RemoteProtocolError, StepTimeout, UmpcError
 from umpc.failpoints import failpoint
 from umpc.mpc.attempt import SharedAttempt
@@ -58,7 +58,7 @@ from umpc.protocols.base.protocol import Dealing
 from umpc.protocols.registry import attempt_of, decode_study, load_all, protocol_of
 from umpc.study.attempt import check_agreed, check_openings
 from umpc.study.messages import Frame
-from umpc.transport.channels import of_own_end
+from umpc.transport.connections import of_own_end
 from umpc.transport.identity import Identity, verifier_of
 from umpc.transport.patience import time_limit
 from umpc.transport.status import blame_of, refusal_of, status_of
@@ -100,7 +100,7 @@ class DealerServer(rpc.DealerServicer):
         self.identity = identity
         self.finished = finished
         self.verify = verify or verifier_of(identity)
-        self.running: dict[bytes, AttemptRun] = {}
+        self.running: dict[bytes, DealtAttempt] = {}
         self.dealt: dict[bytes, UmpcError | None] = {}
         """The error that ended an attempt early, or None, by the attempt's id, the oldest first."""
         self._deriving: dict[bytes, asyncio.Task[SharedAttempt]] = {}
@@ -115,7 +115,7 @@ class DealerServer(rpc.DealerServicer):
     ) -> AsyncIterator[pb.Frame]:
         """Send a node its material of one attempt."""
         caller = peer_of(context).name
-        run: AttemptRun | None = None
+        run: DealtAttempt | None = None
         study = b""
         complete = False
         try:
@@ -196,14 +196,14 @@ class DealerServer(rpc.DealerServicer):
         _ = attempt.program, attempt.hypergraph  # computed here, off the event loop
         return attempt
 
-    def _join(self, attempt: SharedAttempt, index: int) -> AttemptRun:
+    def _join(self, attempt: SharedAttempt, index: int) -> DealtAttempt:
         if attempt.id not in self.running:
             if attempt.id in self.dealt:
                 raise copy(self.dealt[attempt.id]) or RemoteProtocolError(
                     "the material of this attempt was dealt before; a new attempt gets new material"
                 )
             self.dealt[attempt.id] = None
-            self.running[attempt.id] = AttemptRun(
+            self.running[attempt.id] = DealtAttempt(
                 attempt, lambda error: self.end(attempt, error), self.workers
             )
             log.info(
@@ -249,7 +249,7 @@ The nodes wait for the whole step. So the dealer can tell them which node is mis
 """
 
 
-class AttemptRun:
+class DealtAttempt:
     """One attempt: a queue for each node, and the task that fills them."""
 
     def __init__(
@@ -345,7 +345,7 @@ class AttemptRun:
 def _session_of(attempt: SharedAttempt) -> Dealing:
     """Make the masks of an attempt."""
     own = protocol_of(attempt.study).dealing(attempt, os.urandom)
-    return own or DealerSession(attempt, os.urandom)
+    return own or MaterialDealer(attempt, os.urandom)
 
 
 # --- frame queue ----------------------------------------------------------------------------------
@@ -424,9 +424,9 @@ async def dealt_in_order(
 
     Args:
         batches: all chunks in the attempt's order; those of a batch may be computed together.
-        workers: compute large batches of a `DealerSession`; None deals one after the other.
+        workers: compute large batches of a `MaterialDealer`; None deals one after the other.
     """
-    if workers is None or not isinstance(session, DealerSession):
+    if workers is None or not isinstance(session, MaterialDealer):
         for batch in batches:
             for material in await asyncio.to_thread(dealt, session, batch):
                 yield material
@@ -459,7 +459,7 @@ def _full_chunks(batch: Sequence[Chunk]) -> int:
 
 
 async def _deal(
-    session: DealerSession, batch: Sequence[Chunk], workers: Executor
+    session: MaterialDealer, batch: Sequence[Chunk], workers: Executor
 ) -> list[Material]:
     if sum(chunk.count for chunk in batch) < SMALLEST_TASK:
         return await asyncio.to_thread(dealt, session, batch)

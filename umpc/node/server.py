@@ -47,7 +47,7 @@ from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.protocol_version import PROTOCOL
 from umpc.study import document
 from umpc.study import messages as m
-from umpc.transport.channels import of_own_end
+from umpc.transport.connections import of_own_end
 from umpc.transport.identity import Identity, credentials_of
 from umpc.transport.status import status_of
 from umpc.transport.stream_reader import lost

@@ -47,7 +47,7 @@ from umpc.errors import LocalProtocolError, UmpcError
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.backends import tosses_apart
 from umpc.mpc.chunks import Chunk, pattern_of
-from umpc.mpc.transfers.committee_links import MOST_PEERS
+from umpc.mpc.transfers.channels import MOST_PEERS
 from umpc.planning.prediction import attempt_over
 from umpc.planning.reference_table import ReferenceTable
 from umpc.protocols.base.one_message import uniform_columns

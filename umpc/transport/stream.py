@@ -35,9 +35,9 @@ from umpc.errors import (
     StepTimeout,
     UmpcError,
 )
-from umpc.transport import channels
+from umpc.transport import connections
 from umpc.transport.addresses import is_behind_hub
-from umpc.transport.channels import LATE_SECONDS
+from umpc.transport.connections import LATE_SECONDS
 from umpc.transport.heartbeat import BROKEN, beat_to
 from umpc.transport.identity import Identity
 from umpc.transport.patience import time_limit
@@ -81,7 +81,7 @@ async def connect(
         from umpc.transport.hub.routes import connect_through  # most processes dial directly
 
         return await connect_through(identity, name, role, address, timeout, patience)
-    return await channels.connect(identity, name, role, address, timeout, patience)
+    return await connections.connect(identity, name, role, address, timeout, patience)
 
 
 def as_received(message: Message) -> Message:

@@ -29,7 +29,7 @@ from reproduction.figures.paper003.traffic import study_of
 from umpc.crypto.ring import RINGS, pack, unpack
 from umpc.crypto.rounds import run_in_memory
 from umpc.crypto.zero_shares import KeyAgreement, zero_shares
-from umpc.dealer.session import DealerSession
+from umpc.dealer.material import MaterialDealer
 from umpc.protocols.u_mpc.settings import noisy_sums
 from umpc.simulation import simulate
 from umpc.ustat.hypergraph import expand
@@ -143,7 +143,7 @@ def _party_seconds(statistic: str, epsilon: str) -> float:
 def _evaluate(run) -> float:
     """Seconds of all parties together, for their fields and edges, with newly dealt material."""
     attempt = run.attempt
-    dealer = DealerSession(attempt, os.urandom)
+    dealer = MaterialDealer(attempt, os.urandom)
     dealt = [(chunk, dict(dealer.deal_one(chunk))) for chunk in attempt.chunks()]
     fresh = [
         session.cells.__class__(

@@ -34,7 +34,7 @@ from tests.support.one_chunk import dealt_part, encoded_part, seeded_part
 from tests.support.studies import Entropy, make_attempt, make_study
 from umpc.crypto.prg import derive_each
 from umpc.crypto.ring import RINGS
-from umpc.dealer.session import DealerSession
+from umpc.dealer.material import MaterialDealer
 from umpc.errors import EncodingError
 from umpc.mpc.chunks import Chunk
 from umpc.mpc.masked import material
@@ -178,7 +178,7 @@ def test_no_stream_gives_one_word_twice_over_chunks_cells_parties_and_attempts(m
     words, chunks = [], 0
     for number in range(2):
         attempt = make_attempt(study, counts, f"attempt {number}")
-        dealer = DealerSession(attempt, Entropy(f"dealer {number}"))
+        dealer = MaterialDealer(attempt, Entropy(f"dealer {number}"))
         for chunk in attempt.chunks():
             chunks += 1
             for party, node in enumerate(chunk.parties):
@@ -199,7 +199,7 @@ def test_a_record_has_one_mask_and_no_two_records_share_a_stream():
     study = make_study("a.x * b.x", 3, x=("-20000", "20000"))
     attempt = make_attempt(study, [50, 50, 50])
     assert [wire.width for wire in attempt.program.wires] == [64]
-    dealers = [DealerSession(attempt, Entropy(f"masks {number}")) for number in range(2)]
+    dealers = [MaterialDealer(attempt, Entropy(f"masks {number}")) for number in range(2)]
     masks = np.concatenate([node[0] for dealer in dealers for node in dealer._masks])
     assert len(np.unique(masks)) == 300
 

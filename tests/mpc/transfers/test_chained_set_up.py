@@ -13,10 +13,10 @@ from tests.support.mpc_studies import seed_of
 from tests.support.transfers import altered, bits_of, correlated, delta_of
 from umpc.crypto.rounds import run_in_memory
 from umpc.errors import RemoteProtocolError
-from umpc.mpc.transfers import committee_links as chained_set_up
+from umpc.mpc.transfers import channels as chained_set_up
 from umpc.mpc.transfers import correlated_ot
 from umpc.mpc.transfers.channel_set_up import open_receiver, open_sender
-from umpc.mpc.transfers.committee_links import chain_receiver, chain_sender, chained_shapes
+from umpc.mpc.transfers.channels import chain_receiver, chain_sender, chained_shapes
 from umpc.mpc.transfers.correlated_ot import packed_row
 from umpc.mpc.transfers.message_shapes import set_up_shapes
 

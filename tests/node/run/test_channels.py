@@ -17,7 +17,7 @@ from tests.support.transfers import bits_of, correlated
 from umpc.crypto.rounds import run_in_memory
 from umpc.errors import EncodingError, PeerLost, RemoteProtocolError, UmpcError
 from umpc.mpc.transfers.channel_set_up import open_receiver, open_sender
-from umpc.mpc.transfers.committee_links import MOST_PEERS
+from umpc.mpc.transfers.channels import MOST_PEERS
 from umpc.mpc.transfers.correlated_ot import fresh_delta
 from umpc.node.run import prepare
 from umpc.node.run.prepare import EndedLink, channel_name, ended_links, make_channels, next_channel

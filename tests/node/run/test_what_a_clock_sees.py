@@ -17,7 +17,7 @@ from tests.support.memory_links import Sent, in_place, linked
 from tests.support.sessions import Run
 from tests.support.studies import KENDALL
 from umpc.crypto.prg import SEED_BYTES
-from umpc.mpc.transfers.committee_links import chained_shapes
+from umpc.mpc.transfers.channels import chained_shapes
 from umpc.mpc.transfers.message_shapes import TREES
 from umpc.node.run.chunks import evaluate_chunks
 from umpc.node.run.prepare import channel_name, ended_links, make_channels, standing_of

@@ -34,7 +34,7 @@ from tests.support.studies import (
     random_tables,
 )
 from umpc.mpc.backends import predict
-from umpc.mpc.garbled.plan import Link
+from umpc.mpc.garbled.plan import NodePair
 from umpc.protocols.u_mpc.settings import noisy_sums
 from umpc.simulation import simulate
 from umpc.ustat.statistics import LIBRARY
@@ -166,7 +166,7 @@ def test_comparisons_by_pieces_are_exact_in_both_cells_of_two_samples(monkeypatc
         each["label"] = np.repeat([0, 1], [cases, len(each["x"]) - cases])
     run = simulate(study, tables, Entropy("both cells"))
     (plan,) = set(run.attempt.program.plans.values())
-    cells = Link.of(run.attempt, 0, 1).cells
+    cells = NodePair.of(run.attempt, 0, 1).cells
     assert len(plan.pieces) == 2 and set(cells) == {(0, 1), (1, 0)}
     assert all(cell.count > plan.chunk_edges for cell in cells.values())
     expected = clear_sums(study, tables, run.attempt.hypergraph)
@@ -179,7 +179,7 @@ def test_no_message_is_larger_than_a_frame_and_no_edge_has_the_number_of_another
     study = garbled_study(AUC, 3, sampling="two_sample", epsilon=LOUD)
     run = check(study, [9, 8, 7], "numbers")
     for pair in ((0, 1), (0, 2), (1, 2)):
-        link = Link.of(run.attempt, *pair)
+        link = NodePair.of(run.attempt, *pair)
         numbers = [
             link.first_edge(owners) + i
             for owners, cell in link.cells.items()

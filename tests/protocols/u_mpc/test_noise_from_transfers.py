@@ -28,7 +28,7 @@ from tests.support.studies import (
     make_study,
     random_tables,
 )
-from umpc.dealer.session import DealerSession
+from umpc.dealer.material import MaterialDealer
 from umpc.errors import LocalProtocolError
 from umpc.mpc.backends import predict
 from umpc.mpc.masked import tasks
@@ -173,9 +173,9 @@ def all_rows_zero(patch: pytest.MonkeyPatch) -> None:
 
 def known_seeds(patch: pytest.MonkeyPatch) -> None:
     """Every node gets a seed of zeros, so everybody knows all that follows from the dealer."""
-    start = DealerSession.__init__
+    start = MaterialDealer.__init__
     patch.setattr(
-        DealerSession, "__init__", lambda dealer, attempt, entropy: start(dealer, attempt, bytes)
+        MaterialDealer, "__init__", lambda dealer, attempt, entropy: start(dealer, attempt, bytes)
     )
 
 

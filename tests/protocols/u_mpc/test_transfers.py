@@ -15,7 +15,7 @@ from tests.support.transfers import altered, flip
 from umpc.crypto.rounds import run_in_memory
 from umpc.errors import LocalProtocolError, RemoteProtocolError, StudyError
 from umpc.mpc.garbled.plan import CHOICES_AT_ONCE
-from umpc.mpc.transfers.committee_links import chain_receiver, chain_sender
+from umpc.mpc.transfers.channels import chain_receiver, chain_sender
 from umpc.mpc.transfers.correlated_ot import fresh_delta
 from umpc.mpc.transfers.message_shapes import extension_bytes
 from umpc.protocols.registry import checked

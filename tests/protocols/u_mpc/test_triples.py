@@ -28,7 +28,7 @@ from tests.support.triples import BY_TRIPLES, triples_study
 from umpc.crypto.rounds import Message
 from umpc.errors import EncodingError, LocalProtocolError, StudyError
 from umpc.mpc.chunks import AFTER, AHEAD
-from umpc.mpc.transfers.committee_links import CommitteeLinks
+from umpc.mpc.transfers.channels import Channels
 from umpc.mpc.triples import plan as plans
 from umpc.protocols.base.promise import NOBODY
 from umpc.protocols.registry import checked, protocol_of
@@ -136,13 +136,13 @@ def test_triples_made_ahead_leave_the_gates_to_the_run(kernel):
 def test_both_parts_of_a_chunk_have_channels_of_their_own(monkeypatch):
     """Two parts over one fork would ask for the same hashes twice."""
     asked: list[tuple[object, ...]] = []
-    forked = CommitteeLinks.forked
+    forked = Channels.forked
 
     def noted(links, places, *labels):
         asked.append((links, *labels))
         return forked(links, places, *labels)
 
-    monkeypatch.setattr(CommitteeLinks, "forked", noted)
+    monkeypatch.setattr(Channels, "forked", noted)
     study = triples_study(SPEARMAN, 3, degree=3, epsilon=LOUD)
     run = check(study, random_tables((2, 2, 2), "forks"), "forks", prepared=True)
     chunks = sum(len(chunk.parties) for chunk in run.attempt.chunks())

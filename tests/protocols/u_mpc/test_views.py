@@ -119,7 +119,7 @@ def test_what_others_see_of_a_study_does_not_depend_on_a_nodes_record():
 
 
 def no_masks(monkeypatch) -> None:
-    for module in ("umpc.mpc.masked.cells", "umpc.dealer.session"):
+    for module in ("umpc.mpc.masked.cells", "umpc.dealer.material"):
         monkeypatch.setattr(
             f"{module}.wire_masks", lambda *a: [mask * np.uint64(0) for mask in wire_masks(*a)]
         )

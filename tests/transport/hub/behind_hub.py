@@ -14,7 +14,7 @@ from umpc.hub import server as hub_server
 from umpc.hub.relay import Relay, Seat
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.transport.addresses import parse_hub
-from umpc.transport.channels import bind, make_server
+from umpc.transport.connections import bind, make_server
 from umpc.transport.hub.serving import ServerBehindHub
 from umpc.transport.tls import rpc
 

@@ -27,7 +27,7 @@ from umpc.errors import (
 from umpc.hub import server
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.transport.addresses import parse_hub
-from umpc.transport.channels import MAX_MESSAGE
+from umpc.transport.connections import MAX_MESSAGE
 from umpc.transport.hub import connection, numbering, routes, session
 from umpc.transport.hub.connection import ask_status
 from umpc.transport.stream import RpcStream, as_received, connect

@@ -4,7 +4,7 @@ This is `backend = "garbled"`. Between two nodes, of which the first in the stud
 
     set up    base transfers and the trees of their extension
               (`channel_set_up.py`), unless the two have a channel from after an earlier study
-              (`committee_links.py`); Δ is the garbler's
+              (`channels.py`); Δ is the garbler's
     round 1   evaluator → garbler: the extension for its records' bits, each bit once
               garbler → evaluator: the active labels of its own records' bits, each bit once
     round 2   garbler → evaluator: for every chunk the garbled edges (`garbling.py`)
@@ -46,10 +46,10 @@ from umpc.mpc.arrays import IndexArray
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.cells import Cells
 from umpc.mpc.chunks import Chunk, ChunkShares, require
-from umpc.mpc.garbled.plan import CHUNKS_IN_FLIGHT, GarbledPlan, Link
+from umpc.mpc.garbled.plan import CHUNKS_IN_FLIGHT, GarbledPlan, NodePair
 from umpc.mpc.garbled.sides import EvaluatingSide, GarblingSide
+from umpc.mpc.transfers.channels import CommitteeMember
 from umpc.mpc.transfers.coins_from_transfers import toss
-from umpc.mpc.transfers.committee_links import CommitteeMember
 from umpc.mpc.transfers.correlated_ot import CorrelatedReceiver, CorrelatedSender
 from umpc.mpc.transfers.message_shapes import link_shapes
 from umpc.ustat.cell_rows import Owners
@@ -71,7 +71,7 @@ class GarbledCells(Cells):
     def _side(self, peer: int) -> GarblingSide | EvaluatingSide:
         """This node's side of its link with a peer."""
         attempt = self.attempt
-        link = Link.of(attempt, self.node, peer)
+        link = NodePair.of(attempt, self.node, peer)
         names = [attempt.members[each].name for each in (link.garbler, link.evaluator)]
         session = digest(b"umpc garbled link 1", attempt.id, *(name.encode() for name in names))
         seed = derive(self._seed, "garbled link", peer)
@@ -83,7 +83,7 @@ class GarbledCells(Cells):
     @staticmethod
     def set_up_shapes(attempt: SharedAttempt, sender: int, receiver: int) -> list[Message]:
         """The set-up's messages, with zero bytes in place of their content."""
-        link = Link.of(attempt, sender, receiver)
+        link = NodePair.of(attempt, sender, receiver)
         if not link.needs_transfers:
             return []
         return link_shapes(sender, receiver)
@@ -91,7 +91,7 @@ class GarbledCells(Cells):
     @staticmethod
     def field_shapes(attempt: SharedAttempt, sender: int, receiver: int) -> list[Message]:
         """The messages of round 1, with zero bytes in place of their content."""
-        return Link.of(attempt, sender, receiver).field_shapes(sender)
+        return NodePair.of(attempt, sender, receiver).field_shapes(sender)
 
     def has_channel(self, peer: int) -> bool:
         """Whether there is a channel of transfers to a peer."""

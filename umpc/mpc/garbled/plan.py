@@ -228,7 +228,7 @@ class WireBlock(NamedTuple):
     bits: slice
 
 
-class LinkedAttempt(Protocol):
+class PairFacts(Protocol):
     """The facts of an attempt that its links need."""
 
     @property
@@ -247,7 +247,7 @@ class LinkedAttempt(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Link:
+class NodePair:
     """Two nodes that share edges, or toss coins; garbler < evaluator, by their places in the study.
 
     cells: in canonical order. tosses: whether both are in a committee without a dealer.
@@ -260,7 +260,7 @@ class Link:
     tosses: bool = False
 
     @classmethod
-    def of(cls, attempt: LinkedAttempt, node: int, peer: int) -> Link:
+    def of(cls, attempt: PairFacts, node: int, peer: int) -> NodePair:
         """The link of two nodes in an attempt."""
         # the earlier node of the study garbles
         garbler, evaluator = sorted((node, peer))

@@ -26,7 +26,15 @@ from umpc.mpc.garbled.piece_tables import (
     make_tables,
     read_tables,
 )
-from umpc.mpc.garbled.plan import COINS, EVALUATOR, GARBLER, LABELS, GarbledPlan, Link, WireBlock
+from umpc.mpc.garbled.plan import (
+    COINS,
+    EVALUATOR,
+    GARBLER,
+    LABELS,
+    GarbledPlan,
+    NodePair,
+    WireBlock,
+)
 from umpc.mpc.transfers.channel_set_up import open_receiver, open_sender
 from umpc.mpc.transfers.correlated_ot import CorrelatedReceiver, CorrelatedSender, fresh_delta
 from umpc.mpc.transfers.message_shapes import extend_message
@@ -48,7 +56,7 @@ class Side(Generic[End]):
     """
 
     def __init__(
-        self, link: Link, node: int, peer: str, columns: Columns, seed: bytes, session: bytes
+        self, link: NodePair, node: int, peer: str, columns: Columns, seed: bytes, session: bytes
     ):
         self.link = link
         self.peer = peer

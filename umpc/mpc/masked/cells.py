@@ -36,8 +36,8 @@ from umpc.mpc.masked.edge_layout import WireValues, joined, masked_wires, wire_m
 from umpc.mpc.masked.material import ChunkInputs
 from umpc.mpc.masked.plan import Plan, Program
 from umpc.mpc.masked.plan_items import RecordPlace
+from umpc.mpc.transfers.channels import Channels
 from umpc.mpc.transfers.coins_from_transfers import toss
-from umpc.mpc.transfers.committee_links import CommitteeLinks
 from umpc.mpc.transfers.correlated_ot import CorrelatedReceiver, CorrelatedSender
 from umpc.mpc.transfers.message_shapes import link_shapes
 
@@ -266,7 +266,7 @@ class CommitteeTransfers:
         self._attempt = attempt
         self._coin_seed = coin_seed
         # seed of the node's own: the dealer never sees it
-        self._links = CommitteeLinks(committee.index(node), names, attempt.id, coin_seed)
+        self._links = Channels(committee.index(node), names, attempt.id, coin_seed)
 
     def __repr__(self) -> str:
         return "CommitteeTransfers(<redacted>)"

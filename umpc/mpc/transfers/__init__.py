@@ -9,5 +9,5 @@
 | `ot_products.py` | chosen transfers, products, triples and conversions |
 | `ot_inner_products.py` | inner products of private vectors, several with one vector |
 | `coins_from_transfers.py` | a committee's coins: one member's part |
-| `committee_links.py` | a member's channels to all others; a channel from a former one |
+| `channels.py` | a member's channels to all others; a channel from a former one |
 """

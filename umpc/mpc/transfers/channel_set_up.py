@@ -9,9 +9,9 @@ section 5.
                         and the proof that they are trees
 
 Each base transfer gives the receiver of the channel two seeds and its sender one of them. A tree of
-`fold` levels has 2^fold leaves, of which the sender lacks the one numbered by a
-digit of Δ. `correlated_ot.py` says what each party sees. `committee_links.py` makes a channel from
-another one, with the same trees.
+`fold` levels has 2^fold leaves, of which the sender lacks the one numbered by a digit of Δ.
+`correlated_ot.py` says what each party sees. `channels.py` makes a channel from another
+one, with the same trees.
 
 *Seed trees.* The trees of seeds of a channel's digits, and the proof that a digit's tree is one
 tree.

@@ -41,9 +41,9 @@ Reveals, as long as one other member keeps its own numbers and messages to itsel
   Micali & Wigderson 1987 with transfers as its only tool.
 
 Any members together but one see the sum of their views, in which each link to the last one has Δ,
-pads and bits of its own. A link's channel is one for coins alone (`committee_links.py`), or a fork
-of the one that garbled edges use: the same Δ under a hash of another key, with numbers of its own
-(`garbled/cells.py`).
+pads and bits of its own. A link's channel is one for coins alone (`channels.py`), or a
+fork of the one that garbled edges use: the same Δ under a hash of another key, with numbers of its
+own (`garbled/cells.py`).
 
 Semi-honest, but for the check of numbers and that of choices (`correlated_ot.py`). A member
 that deviates can flip bits that it opens, or an input of any AND, which is as if it gave a product
@@ -125,7 +125,7 @@ from umpc.crypto.rounds import Mesh, Message, Protocol, beside, check_reply, sid
 from umpc.errors import FailedCheck, RemoteProtocolError
 from umpc.mpc.arrays import BitArray, IndexArray, WordArray
 from umpc.mpc.masked.material import WIDTH
-from umpc.mpc.transfers.committee_links import CommitteeMember
+from umpc.mpc.transfers.channels import CommitteeMember
 from umpc.mpc.transfers.message_shapes import FACTOR, TOSS, TossPlan, check_message
 from umpc.mpc.transfers.ot_products import (
     BitTriples,

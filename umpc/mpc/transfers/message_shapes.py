@@ -102,7 +102,7 @@ def trees_message(trees: bytes, fold: int) -> Message:
     """The last message of a set-up by points.
 
     It is filled up with zeros to the bytes of a set-up from a former channel
-    (`committee_links.py`), so that a study's bytes do not depend on which of the two it had.
+    (`channels.py`), so that a study's bytes do not depend on which of the two it had.
     """
     if fold == 1:
         return silence(TREES)

@@ -65,8 +65,8 @@ from umpc.mpc.arrays import BitArray, IndexArray, WordArray
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.cells import Cells
 from umpc.mpc.chunks import AFTER, AHEAD, Chunk, require
+from umpc.mpc.transfers.channels import Channels, CommitteeMember
 from umpc.mpc.transfers.coins_from_transfers import toss
-from umpc.mpc.transfers.committee_links import CommitteeLinks, CommitteeMember
 from umpc.mpc.transfers.message_shapes import link_shapes, open_message
 from umpc.mpc.transfers.ot_products import (
     BitTriples,
@@ -86,7 +86,7 @@ class TriplesCells(Cells):
     def _begin(self) -> None:
         names = [member.name for member in self.attempt.members]
         seed = derive(self._seed, "links")
-        self._links = CommitteeLinks(self.node, names, self.attempt.id, seed)
+        self._links = Channels(self.node, names, self.attempt.id, seed)
 
     @staticmethod
     def set_up_shapes(attempt: SharedAttempt, sender: int, receiver: int) -> list[Message]:

@@ -12,7 +12,7 @@ A side without a mesh talks to no other node. Its attempt needs its own steps on
 *Channels.* Chains of oblivious transfers: taken from an earlier study, and made for the next one.
 
 Two nodes that set up a channel, for garbled edges or for coins, make another one from it over the
-link that they still have, after both have released (`umpc/mpc/transfers/committee_links.py`). It
+link that they still have, after both have released (`umpc/mpc/transfers/channels.py`). It
 takes no curve points, a few milliseconds of both processors, and depends on nothing of a study. A
 failure to make one is no failure of a study: the next study sets up a channel of its own.
 `umpc/node/standing.py` keeps them between studies.
@@ -37,7 +37,7 @@ from umpc.failpoints import failpoint
 from umpc.mpc.backends import backend_of
 from umpc.mpc.chunks import AFTER, AHEAD, Chunk
 from umpc.mpc.masked.material import dealt_bytes
-from umpc.mpc.transfers.committee_links import MOST_PEERS, chain_receiver, chain_sender
+from umpc.mpc.transfers.channels import MOST_PEERS, chain_receiver, chain_sender
 from umpc.mpc.transfers.correlated_ot import CorrelatedReceiver, fresh_delta
 from umpc.mpc.triples.plan import TriplesPlan
 from umpc.node.budget.budget_account import exact_delta

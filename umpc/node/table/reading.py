@@ -218,15 +218,15 @@ _Schema._fields_ = [
 ]
 
 
-class _Stream(ctypes.Structure):
+class _Arrow(ctypes.Structure):
     """ArrowArrayStream. Its functions release the interpreter's lock while they compute."""
 
 
-_Stream._fields_ = [
-    ("get_schema", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(_Stream), ctypes.c_void_p)),
-    ("get_next", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(_Stream), ctypes.c_void_p)),
-    ("get_last_error", ctypes.CFUNCTYPE(ctypes.c_char_p, ctypes.POINTER(_Stream))),
-    ("release", ctypes.CFUNCTYPE(None, ctypes.POINTER(_Stream))),
+_Arrow._fields_ = [
+    ("get_schema", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(_Arrow), ctypes.c_void_p)),
+    ("get_next", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(_Arrow), ctypes.c_void_p)),
+    ("get_last_error", ctypes.CFUNCTYPE(ctypes.c_char_p, ctypes.POINTER(_Arrow))),
+    ("release", ctypes.CFUNCTYPE(None, ctypes.POINTER(_Arrow))),
     ("private_data", ctypes.c_void_p),
 ]
 
@@ -243,7 +243,7 @@ def batches(relation: duckdb.DuckDBPyRelation) -> Iterator[dict[str, NDArray[Any
     Raises: duckdb.Error where the query fails, also in the middle.
     """
     capsule = relation.__arrow_c_stream__()  # owns the stream
-    stream = _Stream.from_address(_pointer(capsule, b"arrow_array_stream"))
+    stream = _Arrow.from_address(_pointer(capsule, b"arrow_array_stream"))
     columns = _columns(stream)
     while True:
         batch = _Array()
@@ -260,7 +260,7 @@ def batches(relation: duckdb.DuckDBPyRelation) -> Iterator[dict[str, NDArray[Any
         yield found
 
 
-def _columns(stream: _Stream) -> Sequence[tuple[str, np.dtype[Any]]]:
+def _columns(stream: _Arrow) -> Sequence[tuple[str, np.dtype[Any]]]:
     """Return the names and types of the columns."""
     schema = _Schema()
     _call(stream, stream.get_schema, schema)
@@ -271,7 +271,7 @@ def _columns(stream: _Stream) -> Sequence[tuple[str, np.dtype[Any]]]:
         schema.release(ctypes.byref(schema))
 
 
-def _call(stream: _Stream, function: Any, out: ctypes.Structure) -> None:
+def _call(stream: _Arrow, function: Any, out: ctypes.Structure) -> None:
     """Call a function of the stream. Raises: duckdb.Error with DuckDB's own text."""
     if function(ctypes.byref(stream), ctypes.addressof(out)):
         said: bytes = stream.get_last_error(ctypes.byref(stream)) or b""

@@ -28,7 +28,7 @@ from umpc.errors import EncodingError, LocalProtocolError
 from umpc.mpc.arrays import Words
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk, require
-from umpc.mpc.transfers.committee_links import CommitteeLinks
+from umpc.mpc.transfers.channels import Channels
 from umpc.mpc.transfers.ot_inner_products import (
     End,
     channel_for,
@@ -81,14 +81,14 @@ class DealerlessNode(UMpcNode):
             if self.index in nodes and peer != self.index
         }
 
-    def _link(self, pair: CrossPair, peer: int, node_seed: bytes) -> CommitteeLinks:
+    def _link(self, pair: CrossPair, peer: int, node_seed: bytes) -> Channels:
         """This node's end of a channel; the sender of the cross term sends in transfers."""
         ends = (pair.sender, pair.chooser)
         names = [self.attempt.members[end].name for end in ends]
         # names the channel, the same at both ends
         purpose = digest(b"umpc cross terms 1", self.attempt.id)
         seed = derive(node_seed, "cross terms", peer)
-        return CommitteeLinks(ends.index(self.index), names, purpose, seed)
+        return Channels(ends.index(self.index), names, purpose, seed)
 
     def set_up(self, peer: int) -> Protocol[None] | None:
         """The channel of the cross term with a peer, then that of the committee's coins."""

@@ -30,7 +30,7 @@ from umpc.errors import (
 )
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.transport.addresses import HubAddress
-from umpc.transport.channels import FIRST_PAUSE, LATE_SECONDS, LONGEST_PAUSE, connect
+from umpc.transport.connections import FIRST_PAUSE, LATE_SECONDS, LONGEST_PAUSE, connect
 from umpc.transport.heartbeat import BROKEN
 from umpc.transport.hub.sealing import SESSION_BYTES
 from umpc.transport.identity import Identity

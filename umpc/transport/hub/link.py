@@ -44,7 +44,7 @@ ABSENT_PAUSE = 0.2
 """Seconds until a peer that is not connected is tried again."""
 
 
-class HubLink:
+class HubClient:
     """This process at one hub. Args: listener: takes the sessions that others open."""
 
     def __init__(self, identity: Identity, hub: HubAddress, listener: Listener | None = None):
@@ -244,7 +244,7 @@ class Arrivals:
     Args:
         hub: its name.
         sessions: those of the link, which adds to them.
-        listener: as of `HubLink`.
+        listener: as of `HubClient`.
         refuse: sends an envelope that is neither sealed nor repeated.
     """
 

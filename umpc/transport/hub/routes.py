@@ -23,7 +23,7 @@ from weakref import WeakKeyDictionary
 from umpc.errors import UmpcError
 from umpc.transport.addresses import parse_hub
 from umpc.transport.hub import numbering as n
-from umpc.transport.hub.link import HubLink
+from umpc.transport.hub.link import HubClient
 from umpc.transport.hub.session import Session
 from umpc.transport.identity import Identity
 from umpc.transport.status import LocalFailure
@@ -34,24 +34,24 @@ CLOSE_SECONDS = 1.0
 
 Place = tuple[str, str, str]
 """(our role, our name, the hub's name)"""
-_links: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Place, HubLink]] = WeakKeyDictionary()
+_links: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Place, HubClient]] = WeakKeyDictionary()
 _leaving: set[asyncio.Task[None]] = set()
 
 
-def _here() -> dict[Place, HubLink]:
+def _here() -> dict[Place, HubClient]:
     return _links.setdefault(asyncio.get_running_loop(), {})
 
 
-def _place(link: HubLink) -> Place:
+def _place(link: HubClient) -> Place:
     return link.identity.role, link.identity.name, link.hub.name
 
 
-def register(link: HubLink) -> None:
+def register(link: HubClient) -> None:
     """Use a link for all calls through its hub."""
     _here()[_place(link)] = link
 
 
-def unregister(link: HubLink) -> None:
+def unregister(link: HubClient) -> None:
     """Use a link no more."""
     if _here().get(_place(link)) is link:
         del _here()[_place(link)]
@@ -62,7 +62,7 @@ async def connect_through(
 ) -> Channel:
     """Return a channel through a hub to exactly this name and role. The caller closes it.
 
-    Raises: as `channels.connect`.
+    Raises: as `connections.connect`.
     """
     link = _link_to(identity, address)
     link.users += 1
@@ -80,10 +80,10 @@ async def connect_through(
         await closed()
         raise
     # It has the methods of gRPC's channel that the stubs use.
-    return cast(Channel, HubChannel(link, session, closed))
+    return cast(Channel, HubRoute(link, session, closed))
 
 
-async def _open(link: HubLink, role: str, name: str, seconds: float) -> Session:
+async def _open(link: HubClient, role: str, name: str, seconds: float) -> Session:
     """Open a session in time. Raises: PeerUnavailable, CertificateError."""
     try:
         async with asyncio.timeout(seconds):
@@ -92,23 +92,23 @@ async def _open(link: HubLink, role: str, name: str, seconds: float) -> Session:
         raise link.why_not(role, name) from None
 
 
-def _link_to(identity: Identity, address: str) -> HubLink:
+def _link_to(identity: Identity, address: str) -> HubClient:
     hub = parse_hub(address)
     place = identity.role, identity.name, hub.name
     if place not in _here():
-        link = HubLink(identity, hub)
+        link = HubClient(identity, hub)
         link.idle = lambda: _leave_if_idle(link)
         register(link)
     return _here()[place]
 
 
-def _leave_if_idle(link: HubLink) -> None:
+def _leave_if_idle(link: HubClient) -> None:
     """Leave a hub at which this process only calls, after its last call."""
     if link.idle is not None and not link.sessions and not link.users:
         _leave(link)
 
 
-def _leave(link: HubLink) -> asyncio.Task[None]:
+def _leave(link: HubClient) -> asyncio.Task[None]:
     """Leave a hub with a word of farewell: without one, peers wait for this process to return."""
     unregister(link)
     link.idle = None
@@ -121,14 +121,14 @@ def _leave(link: HubLink) -> asyncio.Task[None]:
 # --- channel --------------------------------------------------------------------------------------
 
 
-class HubChannel:
+class HubRoute:
     """A channel to one process behind a hub.
 
     Args: link: opens further sessions. first: an open session with it. closed: called when the
         channel is closed.
     """
 
-    def __init__(self, link: HubLink, first: Session, closed: Callable[[], Awaitable[None]]):
+    def __init__(self, link: HubClient, first: Session, closed: Callable[[], Awaitable[None]]):
         self._closed: Callable[[], Awaitable[None]] | None = closed
         self._link = link
         self._first: Session | None = first
@@ -203,7 +203,7 @@ def same(value: Any) -> Any:
 class HubCall:
     """The client's end of one call, with the methods of `tls.Call`."""
 
-    channel: HubChannel
+    channel: HubRoute
     method: str
     encode: Encode
     decode: Decode

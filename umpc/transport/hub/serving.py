@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from umpc.errors import PeerUnavailable, RemoteProtocolError, UmpcError
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.transport.addresses import HubAddress
-from umpc.transport.channels import MAX_STREAMS, Allowed, RoleGuard
+from umpc.transport.connections import MAX_STREAMS, Allowed, RoleGuard
 from umpc.transport.heartbeat import Calls
 from umpc.transport.hub import numbering as n
-from umpc.transport.hub.link import HubLink
+from umpc.transport.hub.link import HubClient
 from umpc.transport.hub.routes import register, same, unregister
 from umpc.transport.hub.sealing import SESSION_BYTES, End, Parties, answer
 from umpc.transport.hub.session import Session
@@ -54,7 +54,7 @@ class Details:
 
 
 class ServerBehindHub:
-    """A server behind a hub. Args: allowed: as for `channels.make_server`."""
+    """A server behind a hub. Args: allowed: as for `connections.make_server`."""
 
     def __init__(self, identity: Identity, allowed: Allowed, hub: HubAddress):
         self.identity = identity
@@ -62,7 +62,7 @@ class ServerBehindHub:
         self._guard = RoleGuard(identity, allowed, Calls())
         self._handlers: list[Handlers] = []
         self._guarded: dict[str, Any] = {}
-        self._link: HubLink | None = None
+        self._link: HubClient | None = None
         self._answers: dict[tuple[str, str, bytes], tuple[bytes, bytes]] = {}
         self._former: OrderedDict[tuple[str, str, bytes], None] = OrderedDict()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -79,7 +79,7 @@ class ServerBehindHub:
 
         Raises: CertificateError, ConfigError; AddressInUse if another process of this name stays.
         """
-        self._link = HubLink(self.identity, self.hub, self)
+        self._link = HubClient(self.identity, self.hub, self)
         register(self._link)
         while not self._link.is_up:
             try:
@@ -134,7 +134,7 @@ class ServerBehindHub:
             self._former.popitem(last=False)
         return message
 
-    def _forget_ended(self, link: HubLink) -> None:
+    def _forget_ended(self, link: HubClient) -> None:
         if len(self._answers) > 2 * len(link.sessions):
             for key in [key for key in self._answers if key not in link.sessions]:
                 del self._answers[key]

@@ -21,7 +21,7 @@ from google.protobuf.message import DecodeError
 
 from umpc.errors import LocalProtocolError, PeerLost, RemoteProtocolError, UmpcError
 from umpc.proto.v1 import umpc_pb2 as pb
-from umpc.transport.channels import MAX_MESSAGE
+from umpc.transport.connections import MAX_MESSAGE
 from umpc.transport.hub import numbering as n
 from umpc.transport.hub.sealing import End, Opening, Parties, Seal
 

@@ -129,7 +129,7 @@ class DoesNotFactor(Exception):
 
 
 @dataclass(frozen=True)
-class OrderLink:
+class BilinearBit:
     """The bit [α·u + β·w + γ·u·w + c < 0], or [… = 0], of the numbers of two records.
 
     Args: kind: "less" or "equal". first, second: the axes' numbers u and w, as polynomials of
@@ -183,7 +183,7 @@ def _quotient(numbers: Integers, divisors: Integers) -> tuple[Integers, Flags]:
 
 
 @lru_cache(maxsize=KEPT)
-def link_of(bit: BitAtom, first: int, second: int) -> OrderLink:
+def bilinear_of(bit: BitAtom, first: int, second: int) -> BilinearBit:
     """A comparison of records `first` and `second`. Raises: DoesNotFactor."""
     own: dict[int, list[Polynomial]] = {first: [], second: []}
     parts: dict[int, dict[tuple[tuple[Atom, int], ...], Fraction]] = {first: {}, second: {}}
@@ -202,7 +202,7 @@ def link_of(bit: BitAtom, first: int, second: int) -> OrderLink:
     u, alpha = _number([*own[first], *(left for left, _, _ in mixed)], bool(own[first]))
     w, beta = _number([*own[second], *(right for _, right, _ in mixed)], bool(own[second]))
     gamma = sum(int(coefficient) for _, _, coefficient in mixed)
-    return OrderLink(bit.kind, u, w, alpha, beta, gamma, int(bit.form.constant_term))
+    return BilinearBit(bit.kind, u, w, alpha, beta, gamma, int(bit.form.constant_term))
 
 
 def _halves(
@@ -233,7 +233,7 @@ def _number(parts: list[Polynomial], scaled: bool) -> tuple[Polynomial, int]:
     return form, (-1 if flipped else 1) * int(unit) if scaled else 0
 
 
-def intersection(links: Iterable[OrderLink], first: Axis, second: Axis) -> Bounds:
+def intersection(links: Iterable[BilinearBit], first: Axis, second: Axis) -> Bounds:
     """For each place of the first axis, the places of the second for which all bits hold."""
     low = np.zeros(first.size, dtype=np.int64)
     high = np.full(first.size, second.size, dtype=np.int64)

@@ -40,8 +40,8 @@ from umpc.protocols.grid.operators.axis import (
     Axis,
     DoesNotFactor,
     axis_of,
+    bilinear_of,
     field_axis,
-    link_of,
 )
 from umpc.protocols.grid.operators.cuts import Cuts
 from umpc.protocols.grid.operators.layout import MAX_CELLS, Layout, lay_out, require_cells
@@ -280,7 +280,7 @@ def _compared(bits: Iterable[BitAtom], schema: Schema) -> list[Axis]:
         if len(bit.records) > 2:
             raise DoesNotFactor
         first, second = sorted(bit.records)
-        link = link_of(bit, first, second)
+        link = bilinear_of(bit, first, second)
         found.setdefault(link.first)
         found.setdefault(link.second)
     return [axis_of(form, schema) for form in found]

@@ -24,7 +24,13 @@ from numpy.typing import NDArray
 
 from umpc.crypto.ring import Word
 from umpc.mpc.arrays import Words
-from umpc.protocols.grid.operators.axis import Axis, DoesNotFactor, OrderLink, intersection, link_of
+from umpc.protocols.grid.operators.axis import (
+    Axis,
+    BilinearBit,
+    DoesNotFactor,
+    bilinear_of,
+    intersection,
+)
 from umpc.protocols.grid.operators.layout import Layout, Placed
 from umpc.protocols.grid.operators.leg import Leg, Piece, to_words, word
 from umpc.ustat.normal_form import BitAtom, Monomial
@@ -42,7 +48,7 @@ class TableEntry(NamedTuple):
 class _Key(NamedTuple):
     """An operator from one axis to another: its comparisons, and the weights on both sides."""
 
-    links: frozenset[OrderLink]
+    links: frozenset[BilinearBit]
     outer: Monomial
     inner: Monomial
 
@@ -73,7 +79,7 @@ class Matrix:
         for entry in entries:
             left, right = layout.place(entry.output), layout.place(entry.input)
             # each comparison links one axis of either record
-            links = [link_of(bit, output, input) for bit in entry.bits]
+            links = [bilinear_of(bit, output, input) for bit in entry.bits]
             # a product over axes: one operator for each
             order, parts = _along_axes(layout.axes, links, left, right)
             numbers = tuple(keys.setdefault(part, len(keys)) for part in parts)
@@ -174,7 +180,7 @@ class Matrix:
 
 
 def _along_axes(
-    axes: Sequence[Axis], links: Iterable[OrderLink], left: Placed, right: Placed
+    axes: Sequence[Axis], links: Iterable[BilinearBit], left: Placed, right: Placed
 ) -> tuple[tuple[int, ...], tuple[_Key, ...]]:
     """The input axis of each output axis, and the operator between them.
 
@@ -182,7 +188,7 @@ def _along_axes(
     """
     numbers = {axis.form: place for place, axis in enumerate(axes)}
     pairs: dict[int, int] = {}
-    along: dict[int, list[OrderLink]] = {}
+    along: dict[int, list[BilinearBit]] = {}
     for link in links:
         outer, inner = numbers[link.first], numbers[link.second]
         # one axis against two: no product over axes

@@ -15,8 +15,8 @@ from umpc.crypto.rounds import Message, run_in_memory, run_mesh
 from umpc.errors import LocalProtocolError, RemoteProtocolError
 from umpc.mpc.masked.material import CoinToss
 from umpc.mpc.transfers.channel_set_up import open_receiver, open_sender
+from umpc.mpc.transfers.channels import Channels
 from umpc.mpc.transfers.coins_from_transfers import drawn_numbers, toss
-from umpc.mpc.transfers.committee_links import CommitteeLinks
 from umpc.mpc.transfers.correlated_ot import fresh_delta
 from umpc.mpc.transfers.message_shapes import TossPlan, link_shapes
 
@@ -30,12 +30,12 @@ def fast():
         yield
 
 
-def links(label: str = "links", names=NAMES) -> list[CommitteeLinks]:
+def links(label: str = "links", names=NAMES) -> list[Channels]:
     seeds = [seed_of(f"{label} {name}") for name in names]
-    return [CommitteeLinks(at, names, ATTEMPT, seed) for at, seed in enumerate(seeds)]
+    return [Channels(at, names, ATTEMPT, seed) for at, seed in enumerate(seeds)]
 
 
-def set_up(members: list[CommitteeLinks]) -> list:
+def set_up(members: list[Channels]) -> list:
     sent = []
     for one, two in combinations(range(len(members)), 2):
         _, lines = run_in_memory([members[one].set_up(two), members[two].set_up(one)])
@@ -103,7 +103,7 @@ def test_channels_of_other_attempts_or_seeds_have_nothing_in_common():
     """With curve points. A seed serves one attempt; the attempt is in every hash all the same."""
     two = NAMES[:2]
     own = [seed_of(f"links {name}") for name in two]
-    other_attempt = [CommitteeLinks(at, two, bytes(32), seed) for at, seed in enumerate(own)]
+    other_attempt = [Channels(at, two, bytes(32), seed) for at, seed in enumerate(own)]
     runs = [links(names=two), links("other", two), other_attempt]
     sent = [set_up(members) for members in runs]
     trees = [m.payload for lines in sent for _, m in lines if m.step == "ot_trees" and m.payload]
@@ -152,7 +152,7 @@ def test_a_channel_that_was_made_before_serves_in_place_of_a_set_up():
     sent = []
     for attempt in (ATTEMPT, bytes(32)):
         ends = made_before()
-        pair = [CommitteeLinks(at, NAMES[:2], attempt, seeds[at]) for at in range(2)]
+        pair = [Channels(at, NAMES[:2], attempt, seeds[at]) for at in range(2)]
         pair[0].take_up(1, ends[0])
         pair[1].take_up(0, ends[1])
         tosses = [toss(plan, each.seat(), seed) for each, seed in zip(pair, seeds, strict=True)]

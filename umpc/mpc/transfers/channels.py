@@ -113,7 +113,7 @@ class CommitteeMember:
         return [number for number in range(len(self.names)) if number != self.number]
 
 
-class CommitteeLinks:
+class Channels:
     """One member's ends of all its channels.
 
     Args:
@@ -132,7 +132,7 @@ class CommitteeLinks:
         self._receivers: dict[int, CorrelatedReceiver] = {}
 
     def __repr__(self) -> str:
-        return f"CommitteeLinks({self._names[self._number]}, <redacted>)"
+        return f"Channels({self._names[self._number]}, <redacted>)"
 
     def set_up(self, peer: int) -> Protocol[None]:
         """The rounds that make the channel to a peer, once.

@@ -14,8 +14,8 @@ from transport_echo import ALLOWED, CALL, CHAT, DEALERS_ONLY, NOT_LISTED, WATCH,
 
 from tests.support.ports import reserved_address
 from umpc.errors import AddressInUse, CertificateError, ConfigError, PeerUnavailable
-from umpc.transport import channels
-from umpc.transport.channels import MAX_FRAME, MAX_MESSAGE, bind, connect, make_server
+from umpc.transport import connections
+from umpc.transport.connections import MAX_FRAME, MAX_MESSAGE, bind, connect, make_server
 from umpc.transport.tls import grpc
 
 CODES = grpc.StatusCode
@@ -95,7 +95,7 @@ def test_a_server_that_comes_late_is_waited_for(site):
 
 def late(monkeypatch, times: int) -> list[str]:
     """Let the first looks at a server come too late, although the server answers."""
-    look, looks = channels.shown_certificate, []
+    look, looks = connections.shown_certificate, []
 
     async def slow(address: str, timeout: float, *more: object) -> bytes | None:
         looks.append(address)
@@ -103,7 +103,7 @@ def late(monkeypatch, times: int) -> list[str]:
             return None
         return await look(address, timeout, *more)
 
-    monkeypatch.setattr(channels, "shown_certificate", slow)
+    monkeypatch.setattr(connections, "shown_certificate", slow)
     return looks
 
 
@@ -273,7 +273,7 @@ def test_a_port_in_use_is_refused(site, host):
 
 def test_a_port_taken_at_the_last_moment_is_refused_by_grpc_itself(site, monkeypatch):
     """Without `grpc.so_reuseport` = 0 both servers would get a share of the calls."""
-    monkeypatch.setattr("umpc.transport.channels.refuse_if_taken", lambda *address: None)
+    monkeypatch.setattr("umpc.transport.connections.refuse_if_taken", lambda *address: None)
 
     async def scenario():
         identity = site("a")

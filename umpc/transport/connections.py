@@ -1,4 +1,4 @@
-"""Channels and servers of umpc: limits, options of gRPC, and the way to a peer.
+"""Connections and servers of umpc: limits, options of gRPC, and the way to a peer.
 
 The heartbeat notices stopped processes and cut lines (`heartbeat.py`). Between two nodes, which do
 not beat, the kernel notices a cut line: data that stay unacknowledged for LINE_SECONDS end the
@@ -126,7 +126,7 @@ async def connect(
     Raises: CertificateError, PeerUnavailable, ConfigError as `diagnose.explain` finds them.
     """
     split_address(address)
-    attempt = _Attempt(identity.latest(), name, role, address, min(DIAGNOSIS_SECONDS, timeout))
+    attempt = _Dial(identity.latest(), name, role, address, min(DIAGNOSIS_SECONDS, timeout))
     trying = asyncio.create_task(attempt.until_ready())
     channel: grpc.aio.Channel | None = None
     try:
@@ -161,7 +161,7 @@ async def _give_up(trying: asyncio.Task[grpc.aio.Channel]) -> None:
 
 
 @dataclass
-class _Attempt:
+class _Dial:
     """The way to a channel: look at the server's certificate, trust it alone, and connect."""
 
     identity: Identity

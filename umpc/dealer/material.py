@@ -25,7 +25,7 @@ Material: TypeAlias = list[tuple[int, Frame]]
 """(node, frame) for each owner of a chunk."""
 
 
-class DealerSession:
+class MaterialDealer:
     """One attempt of the masked backend.
 
     Args: entropy: number of bytes → uniform bytes; one seed per node is drawn from it.
@@ -42,7 +42,7 @@ class DealerSession:
         ]
 
     def __repr__(self) -> str:
-        return f"DealerSession(attempt {self.attempt.id.hex()[:8]}, <redacted>)"
+        return f"MaterialDealer(attempt {self.attempt.id.hex()[:8]}, <redacted>)"
 
     def seed_frame(self, node: int) -> Frame:
         """The seed from which a node expands its masks and its part of every chunk."""
@@ -105,7 +105,7 @@ def dealt(session: Dealing, batch: Sequence[Chunk]) -> list[Material]:
 
     It is computed together, unless another kind of session deals chunk by chunk.
     """
-    if len(batch) == 1 or not isinstance(session, DealerSession):
+    if len(batch) == 1 or not isinstance(session, MaterialDealer):
         return [list(session.deal_one(chunk)) for chunk in batch]
     payloads = session.task(*batch).payloads()
     return [list(session.frames(*each)) for each in zip(batch, payloads, strict=True)]
