@@ -1,5 +1,8 @@
 """How much code there is to read: a budget in characters of code, which only falls.
 
+What comes to the house has a budget of its own, given before it is built. It counts from the day on
+which it is begun. What a part leaves over may not be spent by another one.
+
 Counted are `umpc` and `native` in every language that is written by hand: without docstrings,
 comments, blank lines, white space at the ends of lines, and generated files. So air and comments
 cost nothing, and dense lines gain nothing. Whoever adds a mechanism removes another one.
@@ -16,9 +19,17 @@ from pathlib import Path
 import umpc
 
 ROOT = Path(umpc.__file__).parents[1]
-MOST_CHARACTERS = 1_870_400
-MOST_FILES = 317
-MOST_OF_PAPERS = 348_000
+THE_HOUSE = (1_870_400, 317)
+"""Characters of code, and files of `umpc`."""
+LATER = {
+    "liars on the grid": (80_000, 12),
+    "people and columns": (120_000, 20),
+    "what statisticians ask next": (100_000, 16),
+    "what a hospital takes": (80_000, 15),
+}
+BEGUN: tuple[str, ...] = ()
+"""Those of LATER that count."""
+MOST_OF_PAPERS = 346_000
 LEAST_DOCSTRINGS = 0.28
 """The docstrings' part of the text of `umpc`: they are no place to save."""
 WRITTEN = re.compile(r"\.(py|c|h|js|html|css|proto|R)$")
@@ -70,8 +81,10 @@ def size_of(folder: str) -> tuple[int, int, int]:
 def test_there_is_no_more_code_to_read_than_before():
     code, told, files = size_of("umpc")
     in_c, _, _ = size_of("native")
-    assert code + in_c <= MOST_CHARACTERS, f"{code + in_c:,} characters of code"
-    assert files <= MOST_FILES, f"{files} files"
+    parts = [THE_HOUSE, *(LATER[part] for part in BEGUN)]
+    most, most_files = (sum(each) for each in zip(*parts, strict=True))
+    assert code + in_c <= most, f"{code + in_c:,} characters of code"
+    assert files <= most_files, f"{files} files"
     assert told / (code + told) >= LEAST_DOCSTRINGS
 
 
