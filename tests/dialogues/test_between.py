@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 
 import pytest
 
 from tests.dialogues.house import NODES, House
 from tests.dialogues.network import Said
+from tests.dialogues.talk import Scene
 from tests.dialogues.test_later_runs import held, prepared, scene_of, uses_no_record
 from tests.dialogues.test_lies import flipped
 from umpc.coordinator.conductor import Preparation
 from umpc.errors import (
+    AlreadyReleased,
+    LedgerError,
     PolicyRefused,
     PreparationError,
     RemoteProtocolError,
@@ -20,6 +24,7 @@ from umpc.errors import (
 )
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study.report import Report
+from umpc.testing import without
 
 
 def test_two_streams_that_finish_a_held_study_charge_once_and_have_the_same_result(house):
@@ -54,6 +59,80 @@ def test_a_held_study_that_is_charged_before_its_order_comes_stays_charged_once(
     assert isinstance(result, Report) == (order == "release"), repr(result)
     assert scene.states["south"] == "charged"
     scene.run_again()
+
+
+Ended = Report | UmpcError
+
+
+def raced(scene: Scene, *, is_charged: bool) -> tuple[Ended, Ended]:
+    """Two runs of a study at once, of which the second has the first one's attempt dropped.
+
+    Both nodes are ready in the first run, and its orders to release wait. North's *Held* is changed
+    on its way, so the second run finds two attempts, has both dropped, and makes another one.
+
+    Args: is_charged: the first run's orders arrive after the second attempt is charged; otherwise
+        while it is held.
+
+    Returns: how the first run ended, and how the second did.
+    """
+    house = scene.house
+    first, second = (
+        [house.network.hold("coordinator", name, "release") for name in NODES[:2]] for _ in range(2)
+    )
+    house.network.at("north", "coordinator", "held", lambda said: [flipped(said)])
+
+    async def both() -> tuple[Ended, Ended]:
+        runs = []
+        for moments in (first, second):
+            runs.append(asyncio.create_task(house.study(scene.study)))
+            for moment in moments:
+                await moment.came.wait()
+        for moments in (second, first) if is_charged else (first, second):
+            for moment in moments:
+                moment.release()
+            await house.clock.quiet()
+        return await runs[0], await runs[1]
+
+    found = house.run(both())
+    house.run(house.end())
+    scene.check_charges()
+    return found
+
+
+def answers(house: House) -> list[str]:
+    """The last words of the nodes in both runs."""
+    said = (each.names[0] for each in house.network.said if each.receiver == "coordinator")
+    return sorted(name for name in said if name in ("failure", "released"))
+
+
+RACES: dict[str, tuple[bool, type[UmpcError]]] = {
+    "one attempt is charged": (True, AlreadyReleased),
+    "a charge is of a held attempt": (False, LedgerError),
+}
+"""Check → whether the second attempt is charged when the first run asks, and the refusal."""
+
+
+@pytest.mark.parametrize("check", RACES)
+def test_a_run_whose_attempt_was_dropped_gets_no_share(house, check):
+    is_charged, refusal = RACES[check]
+    scene = scene_of(house, f"dropped, {check}")
+    first, second = raced(scene, is_charged=is_charged)
+    assert type(first) is refusal and first.culprit in NODES[:2], repr(first)
+    assert isinstance(second, Report), repr(second)
+    assert answers(house) == ["failure", "failure", "released", "released"]
+    assert scene.run_again().estimate == second.estimate
+
+
+@pytest.mark.parametrize("check", RACES)
+def test_without_the_check_it_gets_the_share_of_the_charged_attempt_and_no_other(house, check):
+    """The message is made from the ledger's row, so a second share does not leave even then."""
+    is_charged, _ = RACES[check]
+    scene = scene_of(house, f"dropped, without: {check}")
+    with without(check):
+        _, second = raced(scene, is_charged=is_charged)
+    assert isinstance(second, Report), repr(second)
+    assert answers(house) == ["released"] * 4
+    assert scene.run_again().estimate == second.estimate
 
 
 @pytest.mark.parametrize("is_prepared", [False, True], ids=["fresh", "prepared"])
@@ -136,8 +215,6 @@ def is_parked_once(house: House) -> None:
     found: list[Preparation | UmpcError] = []
 
     async def both() -> Preparation | UmpcError:
-        import asyncio
-
         task = asyncio.create_task(house.prepare(first.study))
         await moment.came.wait()
         found.append(await house.prepare(second.study))

@@ -248,12 +248,12 @@ class Ledger(LedgerQueries):
         with self._alone():
             if study in self._account.charged:
                 stored = self._release_of(study)
-                if stored.attempt + stored.table == attempt:
-                    return stored
-                raise AlreadyReleased(
-                    f"{self._study(study)}: one attempt was expected, and another one was charged "
-                    "before. Ask for its stored release"
-                )
+                if stored.attempt + stored.table != attempt:
+                    raise AlreadyReleased(
+                        f"{self._study(study)}: one attempt was expected, and another one was "
+                        "charged before. Ask for its stored release"
+                    )
+                return stored
             held = self.held(study)
             if held is None or held.attempt != attempt:
                 raise LedgerError(

@@ -138,9 +138,7 @@ async def finish_held(run: RunContext, others: Others, held: StoredEntry) -> boo
     failpoint("release-asked")
     if isinstance(kept, m.Delivery):
         await _reach_again(run, others, kept)
-    await release(run, others, held)
-    table = held.attempt.removeprefix(kept.attempt)
-    await answer(run, StoredRelease(kept.attempt, held.share, table))
+    await answer(run, await release(run, others, held))
     return True
 
 

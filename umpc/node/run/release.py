@@ -61,21 +61,22 @@ async def hold(run: RunContext, side: NodeSide) -> StoredEntry:
     return await asyncio.to_thread(ledger.hold, run.charged_as, side.attempt.id, share, table)
 
 
-async def release(run: RunContext, others: Others, held: StoredEntry) -> None:
-    """Charge, then let the share leave."""
+async def release(run: RunContext, others: Others, held: StoredEntry) -> StoredRelease:
+    """Charge, then let the share leave that is in the charge's row. Returns: this row's release."""
     study = run.study
     kept = kept_of(held.share, study)
     run.guard.settle()  # the last look for a violation
     if isinstance(kept, m.Delivery):
         _reached(others).check()
     failpoint("before-charge")
-    await asyncio.to_thread(_charge, run, held)
+    stored = await asyncio.to_thread(_charge, run, held)
     log.info(
         "study %s: epsilon %s, delta %.3g charged, the share leaves",
         run.stream.label,
         study.epsilon,
         held.delta,
     )
+    kept = kept_of(stored.share, study)
     message = announced(kept, study, run.site.name)
     run.stream.log_disclosure(message.records)
     if isinstance(kept, m.Delivery):
@@ -83,21 +84,23 @@ async def release(run: RunContext, others: Others, held: StoredEntry) -> None:
     failpoint("before-send")
     await run.stream.send_release(message)
     failpoint("after-send")
+    return stored
 
 
-def _charge(run: RunContext, held: StoredEntry) -> None:
+def _charge(run: RunContext, held: StoredEntry) -> StoredRelease:
     """Charge, then append the rows of the charge and of what leaves, all of it on disk.
 
-    Nothing leaves without them.
+    Nothing leaves without them, and nothing else than the share that is returned.
     """
     study, coordinator = run.study, run.stream.coordinator
-    run.site.ledger.charge(run.charged_as, held.attempt)
+    stored = run.site.ledger.charge(run.charged_as, held.attempt)
     failpoint("after-charge")
     cost = (held.epsilon, held.delta)
     run.site.record(
         about("charge", study, coordinator, cost=cost),
         about("release", study, coordinator, disclosed(study), cost=cost),
     )
+    return stored
 
 
 def disclosed(study: Study) -> str:
