@@ -29,10 +29,13 @@ group of edwards25519 come from the packages `cryptography` and `nacl`; all else
 | `__main__.py` | writes the vectors |
 
 Not specified: kernels under masks but for these two; edges of two samples, pairings, balanced edges
-of three and more records; coins that are dealt; chains of channels; answers
-after the release; protocols beside the main one and the grid.
+of three and more records; edges by triples; tables of pieces in garbled pairs; grids of triples, of
+levels, or of values that are no counts; noise that is not discrete Laplace, such as that of
+vectors; coins that are dealt; chains of channels; what the dealer checks; answers after the
+release; protocols beside the main one and the grid.
 
 `python -m spec` writes `spec/vectors/*.json`. `tests/spec` holds three things: these files say what
 the specification computes today; umpc's own code computes the same, bit for bit, and refuses every
-bad vector; and umpc with the named check removed no longer refuses it.
+bad vector; and umpc with the named check removed no longer refuses it in that check's words. A
+later check may still refuse it.
 """

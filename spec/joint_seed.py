@@ -1,8 +1,9 @@
 """The joint seed: commit, agree, open; the statements that every node signs; the attempt's id.
 
 Sinh & Ramon 2025, section 3: the parties first make a seed of a pseudorandom generator together.
-Commit and reveal does it: the seed is the hash of all openings. It is uniform as long as one node
-is honest, and nobody chooses it. The order of the steps is the whole point:
+Commit and reveal does it: the seed is the hash of all openings. One attempt's seed is uniform if
+one node is honest. Who sees all openings can end the attempt and have another seed drawn; the noise
+covers every E. The order of the steps is the whole point:
 
     propose   every node sends its member: a commitment to 32 random bytes, its public facts
     agree     every node checks and signs ALL members, and only then sends its opening
@@ -53,7 +54,10 @@ def member_statement(study: bytes, member: Member) -> bytes:
 
 
 def members_statement(study: bytes, members: list[Member]) -> bytes:
-    """The second one: everything that all nodes said. No opening leaves before it is agreed on."""
+    """The second one: everything that all nodes said. A node opens when it signs it.
+
+    That all others signed the same one is checked before anything is prepared.
+    """
     return digest(b"umpc members 1", study, *(member_statement(study, each) for each in members))
 
 

@@ -2,9 +2,9 @@
 
 Commit and reveal (docs/protocol.md, step agree): every node commits to 32 random bytes, sees
 everybody's commitment, opens its own, and checks all openings. The joint seed is the hash of all
-openings, so it is uniform as long as one node is honest, and nobody chooses it. The attempt's
-identity covers study, commitments, record counts, keys and seed; peers and dealer refuse anything
-of another attempt (`members.py`).
+openings, so one attempt's seed is uniform if one node is honest. Who sees all openings can end the
+attempt and have another seed drawn; the noise covers every E. The attempt's identity covers study,
+commitments, record counts, keys and seed; peers and dealer refuse anything of another attempt.
 
 *Survivors.* Survivors: a study over the nodes that are left, after others were lost before its
 release.
@@ -190,7 +190,7 @@ def attempt_statement(attempt: bytes) -> bytes:
 
 
 def joint_seed(openings: Sequence[bytes]) -> bytes:
-    """The seed that all nodes made together: nobody chooses it while one of them is honest."""
+    """The seed that all nodes made together, uniform in one attempt if one of them is honest."""
     return digest(b"umpc joint seed 1", *openings)
 
 
