@@ -168,7 +168,8 @@ def _inherited(defined: ast.ClassDef) -> Iterator[str]:
 )
 def test_the_contract_uses_public_names_and_changes_umpc_through_one_door(path):
     """The door is `umpc.testing`. There is no exception."""
-    assert [*insides(path.read_text(encoding="utf-8"))] == []
+    found = [*insides(path.read_text(encoding="utf-8"))]
+    assert found == [], "use public names; replace steps by umpc/testing.py"
 
 
 @pytest.mark.parametrize(
@@ -213,7 +214,7 @@ OUTSIDE = re.compile(r"(os|sys|time|threading|subprocess|builtins|np|Path|shutil
 
 
 def patched(source: str) -> Iterator[tuple[str, str]]:
-    """What a file replaces with `setattr`: ("module", "NAME") of each."""
+    """("module", "NAME") of each thing that a file replaces with `setattr`."""
     for node in ast.walk(ast.parse(source)):
         if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
             continue

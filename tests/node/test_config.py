@@ -365,6 +365,12 @@ def test_which_keys_need_a_restart(site):
     assert changed_keys(before, file) == []
 
 
+def test_keys_and_plugins_without_effect_are_told(site):
+    assert load(site, 'plugins = ["gopa"]\n' + HEAD + DATA + BUDGET).without_effect == ()
+    text = 'plugins = ["misspelt", "gopa"]\n' + HEAD + DATA + "cache_megabytes = 9\n" + BUDGET
+    assert load(site, text).without_effect == ("cache_megabytes", "misspelt")
+
+
 def test_where_the_node_computes(site):
     text = HEAD + DATA + BUDGET
     assert load(site, text).place == ComputePlace()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 from umpc.errors import ConfigError
 from umpc.node.config import load_node_config
 from umpc.node.config_section import IDENTITY_FILES
-from umpc.node.policy import Policy
+from umpc.node.policy import ANYTHING, Policy
 
 
 def load(folder: Path, text: str) -> Policy:
@@ -76,6 +77,14 @@ def test_every_rule(tmp_path):
         trusted_curator=True,
         approval=True,
     )
+
+
+def test_the_example_of_the_documents_has_every_key(tmp_path):
+    """docs/policy.md shows each key with a value that is not its default."""
+    page = (Path(__file__).parents[2] / "docs" / "policy.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"^```toml\n(\[policy\]\n.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    rules = vars(load(tmp_path, example))
+    assert [key for key, rule in rules.items() if rule == getattr(ANYTHING, key)] == []
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -38,14 +40,19 @@ def test_a_protocol_is_made_once():
     assert PROTOCOLS["gopa"] is PROTOCOLS["gopa"]
 
 
+def bring(folder: Path, points: Mapping[str, str]) -> None:
+    """Write the metadata of a package with these entry points."""
+    metadata = folder / "somebody-1.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: somebody\nVersion: 1\n")
+    lines = [f"[{GROUP}]", *(f"{name} = {place}" for name, place in points.items())]
+    (metadata / "entry_points.txt").write_text("\n".join(lines))
+
+
 @pytest.fixture
 def installed(monkeypatch, tmp_path: Path) -> None:
     """A package that brings a protocol, and would take the name of one of ours."""
-    folder = tmp_path / "somebody-1.dist-info"
-    folder.mkdir()
-    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: somebody\nVersion: 1\n")
-    toy = "tests.toy.protocol:ToyProtocol"
-    (folder / "entry_points.txt").write_text(f"[{GROUP}]\ntoy-sum = {toy}\ngopa = {toy}\n")
+    bring(tmp_path, dict.fromkeys(("toy-sum", "gopa"), "tests.toy.protocol:ToyProtocol"))
     monkeypatch.syspath_prepend(tmp_path)
 
 
@@ -54,6 +61,32 @@ def test_a_package_brings_a_protocol_and_replaces_none(installed):
     assert isinstance(protocols["toy-sum"], ToyProtocol)
     assert protocols["gopa"].name == "gopa"
     assert protocols.chosen_by("toy-sum") == protocols["toy-sum"].chosen_by
+
+
+ALL_ARE_LOADED = """
+import sys
+from umpc.protocols.registry import PROTOCOLS, load_all
+
+load_all()
+assert type(PROTOCOLS["alone"]).__module__ == "alone" and "several.inside" in sys.modules
+"""
+
+
+def test_a_class_may_be_in_a_module_or_package_at_the_top(tmp_path: Path):
+    text = "from tests.toy.protocol import ToyProtocol\nclass Mine(ToyProtocol): pass\n"
+    places = {"alone": tmp_path / "alone.py", "several": tmp_path / "several" / "__init__.py"}
+    bring(tmp_path, {name: f"{name}:Mine" for name in places})
+    places["several"].parent.mkdir()
+    for path in (*places.values(), tmp_path / "several" / "inside.py"):
+        path.write_text(text)
+    path = os.pathsep.join((str(tmp_path), *sys.path))
+    ended = subprocess.run(
+        [sys.executable, "-c", ALL_ARE_LOADED],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+    )
+    assert ended.returncode == 0, ended.stderr
 
 
 def test_a_node_loads_only_those_that_its_file_names(installed):

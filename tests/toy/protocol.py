@@ -1,6 +1,6 @@
 """A toy protocol: every node sends the sum of a kernel over its records, with noise of its own.
 
-It shows that a protocol needs one folder and one line of registration. Nothing in `umpc` knows it.
+It shows that a protocol needs one folder and one entry point. Nothing in `umpc` knows it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class ToySettings(
 
 @dataclass(frozen=True)
 class ToyEstimate:
-    """The estimate: a `MessageEstimate` of normal noise, whose values have no grid."""
+    """The estimate: its noise is taken as Laplace noise without a grid (`MessageEstimate`)."""
 
     value: float
     std: float
@@ -78,9 +78,6 @@ class ToyMessages(OneMessage):
 
     def predicted_std(self, columns: Columns, first: int) -> float:
         return self._std(len(next(iter(columns.values()))))
-
-    def quantised(self, columns: Columns, first: int) -> float:
-        return float("nan")
 
 
 class ToyProtocol(OneMessageProtocol):

@@ -218,7 +218,7 @@ def test_a_wrong_number_of_columns_is_refused(name):
             {"weight": 1, "cells": 2},
             "no parameter cells, weight; its parameters: weights, margin",
         ),
-        ("uniformity", {}, "uniformity needs the parameter cells"),
+        ("uniformity", {}, r"needs the parameter cells; .* or with --parameter cells=VALUE"),
         ("uniformity", {"cells": 0}, "cells must be a positive whole number, .* got '0'"),
         ("uniformity", {"cells": "1/2"}, "cells must be a positive whole number"),
         ("ranking_hinge", {"margin": "-1"}, "margin must be a positive number"),

@@ -135,7 +135,7 @@ def start_node(given: Serving, config: Path | None, many: Path | None, light: bo
         for dataset in (each for site in sites for each in site.datasets):
             for key in dataset.config.without_effect:
                 log.warning(
-                    "%s has no effect any more; remove it from %s", key, dataset.config.file
+                    "%r has no effect; correct or remove it in %s", key, dataset.config.file
                 )
         services = [site.service(ending, monitor.watch) for site in sites]
         asyncio.run(serve(services, given, monitor))

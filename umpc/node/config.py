@@ -52,8 +52,6 @@ LISTABLE = sorted(
 LISTABLE_ONLY = (
     "; one with a parameter that has no default can be allowed by its kernel's hash only"
 )
-WITHOUT_EFFECT = ("cache_megabytes",)
-"""Keys under [data] that an older umpc had: each study reads the table."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +81,8 @@ class NodeConfig(SitePlaces):
     The identity exists. At most `most_prepared` studies may wait that were prepared ahead, each for
     `prepared_seconds`. A run, and then its finished attempt, may reserve budget for `hold_seconds`.
     `hook` is the command that runs when a study waits. With a `hub`, the node dials it and does not
-    listen. `place` is where it computes. `without_effect` are keys that an older umpc had.
+    listen. `place` is where it computes. `without_effect` are keys that an older umpc had, and the
+    names under `plugins` that no installed package has.
     """
 
     listen: str
@@ -229,7 +228,11 @@ def _of_dataset(
         hold_seconds=holder.section("budget").hours("hold_hours", NodeConfig.hold_seconds),
         hook=top.section("notify", optional=True).command(),
         place=top.place(),
-        without_effect=tuple(key for key in WITHOUT_EFFECT if key in data.values),
+        without_effect=(
+            # an older umpc had this key: now each study reads the table
+            *{"cache_megabytes"} & data.values.keys(),
+            *set(top.values.get("plugins", ())) - set(PROTOCOLS),
+        ),
     )
 
 
@@ -263,7 +266,10 @@ def _places(top: Section, data: Section, holder: Section, ledger: Path) -> SiteP
 
 
 def _policy(section: Section) -> Policy:
-    """Return the rules. A missing key leaves the default of `Policy`."""
+    """Return the rules. A missing key leaves the default of `Policy`.
+
+    Lists, amounts and `person` are named here. All other keys are counts or flags.
+    """
     names = "a list of names ({})".format
     of_processes = NAME, names(NAME_EXPECTED)
     of_fields = r"[^\x00]+", "a list of names of fields"
@@ -287,8 +293,8 @@ def _policy(section: Section) -> Policy:
         elif key == "max_delta":
             found[key] = delta_of(section, key)
         else:
-            is_count = key in ("min_records", "min_nodes", "min_colluding")
-            found[key] = section.count(key) if is_count else section.flag(key)
+            is_flag = Policy.__annotations__[key] == "bool"
+            found[key] = section.flag(key) if is_flag else section.count(key)
     return Policy(**found)
 
 

@@ -21,10 +21,10 @@ The node checks them at every proposal.
 | `trusted_curator` | it shows its coordinator no raw records, or this key is true |
 | `approval` | a person has accepted it (`approvals.py`) |
 
-Only `min_records` needs the table. Four missing keys refuse. Without `trusted_curator` a study
+Only `min_records` needs the table. Five missing keys refuse. Without `trusted_curator` a study
 that shows raw records is refused. Without `public_labels` no field is a public label. Without
-`public_filters` no study may have a condition on records. Without
-`min_colluding` the noise must withstand all nodes but one.
+`public_filters` no study may have a condition on records. Without `person` no study may tell people
+apart by a column. Without `min_colluding` the noise must withstand all nodes but one.
 
 *Reveals*: a refusal names the rule, what it allows and what the study has. A refusal for
 `min_records` tells neither the number of records nor the number asked for.
@@ -55,10 +55,10 @@ SHOWN = 8
 class Policy:
     """The rules, by their keys.
 
-    None, 0 and False restrict nothing, with four exceptions. A `trusted_curator` of False refuses
+    None, 0 and False restrict nothing, with five exceptions. A `trusted_curator` of False refuses
     studies that show raw records, an empty `public_labels` refuses public labels, an empty
-    `public_filters` refuses conditions, and a
-    `min_colluding` of None asks for all nodes but one.
+    `public_filters` refuses conditions, an empty `person` refuses studies that tell people apart,
+    and a `min_colluding` of None asks for all nodes but one.
     """
 
     coordinators: frozenset[str] | None = None

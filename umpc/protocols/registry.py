@@ -152,10 +152,11 @@ def load_all() -> None:
     A process that serves studies does so before it is ready, so that no study waits for it.
     """
     names = {"umpc.mpc", "umpc.protocols"}
-    names |= {type(protocol).__module__.rpartition(".")[0] for protocol in PROTOCOLS.values()}
+    names |= {type(protocol).__module__.rsplit(".", 1)[0] for protocol in PROTOCOLS.values()}
     for name in sorted(names):
         package = import_module(name)
-        for found in walk_packages(package.__path__, f"{name}."):
+        # a module that is in no package has no path
+        for found in walk_packages(getattr(package, "__path__", ()), f"{name}."):
             import_module(found.name)
 
 

@@ -217,10 +217,6 @@ class CuratorMessages(OneMessage):
     def predicted_std(self, columns: Columns, first: int) -> float:
         return self.usual_std(len(next(iter(columns.values()))))
 
-    def quantised(self, columns: Columns, first: int) -> float:
-        """The mean of the kernel itself: no record becomes a bin."""
-        return float("nan")
-
 
 @lru_cache(maxsize=64)
 def _usual_std(choice: Choice, records: int) -> float:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from math import inf
+from math import inf, nan
 from typing import Protocol
 
 import numpy as np
@@ -35,7 +35,14 @@ from umpc.ustat.clear import Columns
 
 
 class MessageEstimate(Protocol):
-    """An estimate, and the law of its noise: see `SumReport`."""
+    """An estimate, and the law of its noise, from which the report's interval follows.
+
+    step: the distance of the noise's possible values; 0 where they have no grid.
+    shape: 1 for Laplace noise, k for the sum of k equal Laplace laws, and `NORMAL_SHAPE` of
+        `umpc/dp/calibration.py` for normal noise. At 95 % the interval of 1 is the longest of
+        these, so it holds the others, too; at 90 % it does not. 0 is another law
+        (`umpc/ustat/error_law.py`), whose interval is too short for all of these.
+    """
 
     @property
     def value(self) -> float: ...
@@ -48,17 +55,13 @@ class MessageEstimate(Protocol):
 
 
 class Predictable(Protocol):
-    """The parts of a protocol that a planner needs."""
+    """The part of a protocol that a planner needs."""
 
     def predicted_std(self, columns: Columns, first: int) -> float:
         """The standard deviation of the randomisation over records like these.
 
         Args: columns: the first class first. first: how many records are of the first class.
         """
-        ...
-
-    def quantised(self, columns: Columns, first: int) -> float:
-        """The value that the estimate is near to: the statistic of the records' cells."""
         ...
 
 
@@ -108,9 +111,12 @@ class OneMessage(ABC):
     def predicted_std(self, columns: Columns, first: int) -> float:
         """The standard deviation of the randomisation, see `Predictable.predicted_std`."""
 
-    @abstractmethod
     def quantised(self, columns: Columns, first: int) -> float:
-        """The statistic of the records' cells, see `Predictable.quantised`."""
+        """The statistic of the records' cells, which the estimate is near to.
+
+        It is no number unless a protocol with bins says otherwise.
+        """
+        return nan
 
 
 def check_size(messages: OneMessage, name: str, counts: ClassCounts) -> None:

@@ -1,8 +1,9 @@
 """The protocol object: everything that the rest of umpc asks of a protocol.
 
-One instance a protocol, in `protocols/registry.py`. The node, the coordinator, the planner and the
-commands ask it and never look at its name. To add a protocol: derive from `StudyProtocol` in a
-folder of its own, and register it with one line.
+There is one instance of each protocol, which `protocols/registry.py` finds by its name. The node,
+the coordinator, the planner and the commands ask it and never look at its name. To add a protocol:
+derive from `StudyProtocol` in a folder of its own, and name the class in an entry point of the
+group `umpc.protocols`. CONTRIBUTING.md has the steps.
 
 | question | method |
 |---|---|

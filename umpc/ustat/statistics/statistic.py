@@ -233,7 +233,8 @@ class Statistic:
             value = given.pop(parameter.name, parameter.default)
             if value is None:
                 raise KernelError(
-                    f"{self.name} needs the parameter {parameter.name}; give it under [parameters]"
+                    f"{self.name} needs the parameter {parameter.name}; give it under [parameters] "
+                    f"of the study, or with --parameter {parameter.name}=VALUE"
                 )
             values[parameter.name] = parameter.read(value, features)
         if given:
