@@ -1,7 +1,8 @@
 """F, K and polynomials over them against Python's integers.
 
 Tiny fields are gone through exhaustively in `field_reference.py`, which takes the steps of umpc.
-umpc's own field is then compared with this reference, at corners and at random elements.
+umpc's own field is then compared with this reference, at corners and at random elements, in numpy
+and then compiled.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from umpc.crypto.field import P
 from umpc.crypto.prg import Stream
 from umpc.errors import LocalProtocolError
 
+pytestmark = pytest.mark.usefixtures("both_ways")
 WHOLE, K = Reference(32), Extension(P, 7)
 TINY = (Extension(5, 2), Extension(7, 3), Extension(13, 2))
 CORNERS = (0, 1, 2, 7, 2**31, 2**32 - 2, 2**32 - 1, 2**32, 2**32 + 1, 2**63 - 1, 2**63, P // 2)

@@ -10,6 +10,6 @@
 | `signing.py` | what a process signs with, and how it checks what others signed |
 | `zero_shares.py` | pairwise masks of the nodes' final shares, which sum to zero |
 
-These modules import nothing from umpc but `umpc.errors`. They know no network, disk or clock.
-Secrets and randomness are arguments.
+These modules import nothing from umpc but `umpc.errors` and the compiled field. They know no
+network, disk or clock. Secrets and randomness are arguments.
 """

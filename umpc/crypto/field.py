@@ -15,7 +15,9 @@ and results are. Nothing here looks at it: who takes elements from others checks
 | K | `add` and `subtract` of F; `times`, `scale`, `inverse_k`, `inner_k`, `inner_fk`, `powers` |
 | streams | `field_elements`, `challenge`, `outside_f` |
 
-`field_transforms.py` has polynomials over F and K.
+`field_transforms.py` has polynomials over F and K. Where umpc has its compiled kernel, products,
+sums of products, inverses and transforms are computed there, with the same elements as result
+(`umpc/native/field.py`). The code here is the reference.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ from numpy.typing import NDArray
 
 from umpc.crypto.prg import Stream
 from umpc.errors import LocalProtocolError
+from umpc.native import field as compiled
 
 FieldArray: TypeAlias = NDArray[np.uint64]
 """Elements of F, or of K where the last axis has two coordinates."""
@@ -105,6 +108,8 @@ def _product(a: FieldArray, b: FieldArray) -> FieldArray:
 
 def multiply(a: FieldArray, b: FieldArray) -> FieldArray:
     """a b in F, place by place. Shapes broadcast."""
+    if compiled.CHOSEN is not None:
+        return compiled.multiply(a, b)
     a, b = np.broadcast_arrays(a, b)
     if a.size <= _BLOCK:
         return _product(a, b)
@@ -133,11 +138,11 @@ def inverse(x: FieldArray) -> FieldArray:
     Source: Montgomery 1987, section 10.3.1 (simultaneous inversion), as a tree of products.
     Raises: LocalProtocolError if an element is 0. It does not say which one.
     """
-    level = np.ascontiguousarray(x).reshape(-1)
-    if not level.all():
+    if not np.all(x):
         raise LocalProtocolError("an inverse of 0 was asked for: expected only nonzero elements")
-    if not level.size:
-        return level.reshape(np.shape(x))
+    if compiled.CHOSEN is not None:
+        return compiled.inverse(x)
+    level = np.append(x, np.ones(0 if x.size else 1, dtype=np.uint64))
     # up: products of neighbours, an odd one out with 1
     levels = []
     while len(level) > 1:
@@ -157,8 +162,7 @@ def total(a: FieldArray, axis: int = -1) -> FieldArray:
 
     Raises: LocalProtocolError for more than 2^32 terms.
     """
-    if np.shape(a)[axis] > MOST_TERMS:
-        raise LocalProtocolError(f"a sum has at most {MOST_TERMS} terms, got {np.shape(a)[axis]}")
+    _check_terms(a.shape[axis])
     low = np.bitwise_and(a, _EPSILON).sum(axis=axis, dtype=np.uint64)
     high = np.right_shift(a, _HALF).sum(axis=axis, dtype=np.uint64)
     # low + 2^32 high, where high has up to 64 bits
@@ -171,7 +175,16 @@ def inner(a: FieldArray, b: FieldArray) -> FieldArray:
 
     Raises: LocalProtocolError for more than 2^32 terms.
     """
+    _check_terms(a.shape[-1])
+    if compiled.CHOSEN is not None:
+        return compiled.inner(a, b, (1, 1))
     return total(multiply(a, b))
+
+
+def _check_terms(count: int) -> None:
+    """Raises: LocalProtocolError for more terms than `total` adds up without a carry."""
+    if count > MOST_TERMS:
+        raise LocalProtocolError(f"a sum has at most {MOST_TERMS} terms, got {count}")
 
 
 # --- signs ----------------------------------------------------------------------------------------
@@ -217,6 +230,8 @@ def apply_linear(
 
 def times(a: FieldArray, b: FieldArray) -> FieldArray:
     """a b in K: (…, 2) and (…, 2) → (…, 2). Shapes broadcast."""
+    if compiled.CHOSEN is not None:
+        return compiled.times(a, b)
     (a_one, a_t), (b_one, b_t) = _coordinates(a), _coordinates(b)
     # Karatsuba: three products, and one with 7
     ones, squares = multiply(a_one, b_one), multiply(a_t, b_t)
@@ -247,6 +262,9 @@ def inner_k(a: FieldArray, b: FieldArray) -> FieldArray:
 
     Raises: LocalProtocolError for more than 2^32 terms.
     """
+    _check_terms(a.shape[-2])
+    if compiled.CHOSEN is not None:
+        return compiled.inner(a, b, (2, 2))
     return total(times(a, b), axis=-2)
 
 
@@ -255,6 +273,9 @@ def inner_fk(a: FieldArray, b: FieldArray) -> FieldArray:
 
     Raises: LocalProtocolError for more than 2^32 terms.
     """
+    _check_terms(a.shape[-1])
+    if compiled.CHOSEN is not None:
+        return compiled.inner(a, b, (1, 2))
     return total(scale(a, b), axis=-2)
 
 

@@ -24,6 +24,7 @@ from umpc.crypto.field import (
     times,
 )
 from umpc.errors import LocalProtocolError
+from umpc.native import field as compiled
 
 MOST_POINTS = 1 << 32
 """The largest power of two that divides p − 1."""
@@ -114,6 +115,8 @@ def _transform(rows: FieldArray) -> FieldArray:
     """
     count, n, width = rows.shape
     roots, half = roots_of_unity(n), n // 2
+    if compiled.CHOSEN is not None:
+        return compiled.transform(rows, roots)
     found = rows.reshape(count, n * width)
     done = 1
     while done < n:
@@ -122,7 +125,7 @@ def _transform(rows: FieldArray) -> FieldArray:
         twiddles = np.repeat(np.tile(roots[:half:stride], stride), width)
         even, odd = found[:, : half * width], multiply(found[:, half * width :], twiddles)
         joined = np.empty((count, stride, 2, done * width), dtype=np.uint64)
-        joined[:, :, 0] = add(even, odd).reshape(count, stride, -1)
-        joined[:, :, 1] = subtract(even, odd).reshape(count, stride, -1)
+        joined[:, :, 0] = add(even, odd).reshape(count, stride, done * width)
+        joined[:, :, 1] = subtract(even, odd).reshape(count, stride, done * width)
         found, done = joined.reshape(count, n * width), 2 * done
     return found.reshape(rows.shape)
