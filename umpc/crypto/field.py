@@ -303,7 +303,7 @@ def field_elements(stream: Stream, count: int) -> FieldArray:
     stays right behind the last element, so calls may split a count in any way.
     """
     parts, missing = [], count
-    while missing:
+    while missing > 0:
         words = stream.words(missing)
         parts.append(words[words < _P])
         missing -= len(parts[-1])
