@@ -13,7 +13,7 @@ from hypothesis import settings
 
 from tests.support import tables
 from tests.support.long_tests import runs_now
-from umpc.native import garbled
+from umpc.native import field, garbled
 
 os.environ.pop("COLUMNS", None)  # pytest-xdist sets 80, and tables would fold
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -44,15 +44,16 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 @pytest.fixture
 def in_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Garbled edges and transfers in numpy, whose steps a test looks at or changes."""
-    monkeypatch.setattr(garbled, "CHOSEN", None)
+    """Garbled edges, transfers and the field in numpy, whose steps a test looks at or changes."""
+    for module in (garbled, field):
+        monkeypatch.setattr(module, "CHOSEN", None)
 
 
 @pytest.fixture(params=["numpy", "compiled"])
 def both_ways(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Garbled edges and transfers in numpy, and then by the compiled kernel where there is one."""
-    if request.param == "numpy":
-        monkeypatch.setattr(garbled, "CHOSEN", None)
+    """Garbled edges, transfers and the field in numpy, and then compiled where that can run."""
+    for module in (garbled, field) if request.param == "numpy" else ():
+        monkeypatch.setattr(module, "CHOSEN", None)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -34,6 +34,13 @@ MAY_IMPORT = {
     "umpc/text_file.py": (),
     "umpc/testing.py": ("umpc.errors",),
     "umpc/crypto/": ("numpy", "cryptography", "umpc.crypto", "umpc.errors"),
+    "umpc/crypto/field.py": ("numpy", "umpc.crypto", "umpc.errors", "umpc.native.field"),
+    "umpc/crypto/field_transforms.py": (
+        "numpy",
+        "umpc.crypto",
+        "umpc.errors",
+        "umpc.native.field",
+    ),
     "umpc/ustat/": ("numpy", "umpc.ustat", "umpc.errors"),
     "umpc/dp/": ("numpy", "flint", "umpc.dp", "umpc.errors"),
     "umpc/study/": ("msgspec", *BELOW_STUDY),

@@ -6,6 +6,7 @@ Each test computes in numpy, and then again with every kind. Without a kernel th
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -34,14 +35,14 @@ from umpc.mpc.garbled.piece_tables import LANES, Places
 from umpc.native import garbled
 
 
-def kinds_that_differ(work: Callable[[], Any]) -> list[str]:
-    """The kinds whose result is not numpy's."""
+def kinds_that_differ(work: Callable[[], Any], path: ModuleType = garbled) -> list[str]:
+    """The kinds whose result is not numpy's. path: the module of `umpc.native` that computes."""
     found = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(garbled, "CHOSEN", None)
+        patch.setattr(path, "CHOSEN", None)
         expected = work()
         for kind in library.kinds():
-            patch.setattr(garbled, "CHOSEN", kind)
+            patch.setattr(path, "CHOSEN", kind)
             if work() != expected:
                 found.append(kind)
     return found

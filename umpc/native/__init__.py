@@ -1,12 +1,13 @@
-"""The sign gate and garbled edges on the processor's AES instructions, compiled from C.
+"""The sign gate and garbled edges on the processor's AES instructions, and a field, in C.
 
-`umpc.mpc.masked`, `umpc.mpc.garbled` and `umpc.mpc.transfers` use it if `CHOSEN` names a kind. The
-C code is in `native/` of the repository.
+`umpc.mpc.masked`, `umpc.mpc.garbled`, `umpc.mpc.transfers` and `umpc.crypto.field` use it if
+`CHOSEN` names a kind. The C code is in `native/` of the repository.
 `native/build_hook.py` compiles it when a wheel is made. The library calls nothing of Python, so one
 binary serves every version of Python.
 
 | file | what it is |
 |---|---|
+| `field.py` | the field of the verified grid, a call for each function |
 | `garbled.py` | garbled edges, tables of pieces and extensions of transfers, a call for each |
 
 Every kind gives numpy's bytes. Numpy is the reference, and it runs where no kind can.
@@ -44,7 +45,7 @@ from umpc.errors import ConfigError
 
 FILE = Path(__file__).with_name("_gate.abi3.so")
 
-VERSION = 5
+VERSION = 6
 """The version that the library answers: KERNEL_VERSION in native/kernel.c. A library of another
 version, left by an older build, is not used."""
 
@@ -75,6 +76,13 @@ def load(file: Path) -> ctypes.CDLL | None:
     streams: list[Any] = [number, text, pointer, size, number, number, ctypes.c_uint64, size]
     library.umpc_stretch.argtypes = [*streams, pointer, pointer]
     library.umpc_blocks.argtypes = [number, pointer, size, size, pointer]
+    operands: list[Any] = [number, pointer, pointer]
+    library.umpc_field_multiply.argtypes = [*operands, size, pointer]
+    library.umpc_field_times.argtypes = [*operands, size, pointer]
+    of_rows: list[Any] = [pointer, size, pointer, size, size, size]
+    library.umpc_field_inner.argtypes = [number, number, number, *of_rows, pointer]
+    library.umpc_field_inverse.argtypes = [number, pointer, size, pointer]
+    library.umpc_field_transform.argtypes = [*operands, size, size, size, pointer]
     return library
 
 
