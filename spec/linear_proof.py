@@ -1,9 +1,9 @@
 """A linear proof of many products at once, and its check on shares of them.
 
-Boneh et al. 2019: the inputs of a gate that occurs often are polynomials, and the
-prover sends the polynomial of its outputs. A verifier asks for linear forms of inputs and proof at
-a random point r. Here the gate is a sum of L products, the inputs are L wires a side, and each
-verifier holds a share: a node what was sent under masks, the dealer the masks. Both ask the same.
+Boneh et al. 2019: the inputs of a gate that occurs often are polynomials, and the prover sends the
+polynomial of its outputs. A verifier asks for linear forms of inputs and proof at a random point r.
+Here the gate is a sum of L products, and the inputs are L wires a side. Each verifier has a share:
+a node what was sent under masks, the dealer the masks. Both compute the same forms.
 
 The proof is of Σ ρ^i·(X − y_i)·w_i = Σ ρ^i, for i = 1 … n. It is true for each ρ if and only if
 every w_i is 1/(X − y_i).

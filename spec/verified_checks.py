@@ -52,6 +52,7 @@ def check(
     require(fits, "the dealer signed its answer", relay)
     same = told["root"] == signed["root"] and told["digests"][place] == signed["digests"]
     require(same, "the answer is about what was signed", study["dealer"])
+    require(len(seconds) == len(study["names"]), "all proofs are there", relay)
     # bytes that a node did not sign are the relay's fault: else the relay could blame a site
     for salt, message, digests in zip(opened["salts"], seconds, told["digests"], strict=True):
         fits = digests_of(salt, message["inverses"], message["proof"]) == digests

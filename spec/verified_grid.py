@@ -79,7 +79,7 @@ def deal(study: Study, seeds: list[bytes], randoms: list[int]) -> list[int]:
 
 
 def first(study: Study, own: Own) -> Message:
-    """ĥ = h + a, ŷ = y + b, a salt, and the signature of their salted digest."""
+    """ĥ = h + a, ŷ = y + b, a salt, and the signature of their salted digest: once an attempt."""
     place, salt, mask = own["place"], own["salt"], masks(study, own["place"], own["seed"])
     table = encode(field.masked(own["table"], mask["table"]))
     listed = encode(field.masked(own["records"], mask["list"]))
@@ -113,12 +113,14 @@ def check_signed(study: Study, opened: Opened, blamed: list[str]) -> None:
 
 def accept(study: Study, place: int, sent: Message, opened: Opened) -> bytes:
     """A node's checks before its inverses leave. Returns: R. Args: sent: its own first message."""
-    relay = study["relay"]
+    relay, count = study["relay"], len(study["names"])
+    counts = {len(rows) for part, rows in opened.items() if part != "total"}
+    require(counts == {count}, "all tables are there", relay)
     decode(opened["total"], study["cells"], "shape of a total", relay)
     parts = ("list", "salt", "signature")
     same = all(opened[f"{part}s"][place] == sent[part] for part in parts)
     require(same, "the own table is in the root", relay)
-    check_signed(study, opened, [relay] * len(study["names"]))
+    check_signed(study, opened, [relay] * count)
     return root_of(study, opened)
 
 
@@ -126,7 +128,10 @@ def accept(study: Study, place: int, sent: Message, opened: Opened) -> bytes:
 
 
 def second(study: Study, own: Own, root: bytes) -> Message:
-    """ŵ with w_i = 1/(X − y_i), and its proof."""
+    """ŵ with w_i = 1/(X − y_i), and its proof: once an attempt.
+
+    Two roots are two X. Under one mask e they would tell differences of inverses, and so records.
+    """
     return prove_list(study, own, root, inverses(lookup_point(root), own["records"]))
 
 

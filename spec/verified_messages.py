@@ -1,4 +1,4 @@
-"""What is hashed, signed and drawn from hashes where a grid is verified (`verified_grid.py`).
+"""Messages of a verified grid: digests, signed statements, and challenges (`verified_grid.py`).
 
 The dealer sees digests with a node's salt only. It knows the masks, so a plain digest of ĥ, ŷ or Ĥ
 would tell it whether a guess is right. Every challenge comes after what it tests: X after all
@@ -62,7 +62,7 @@ def proof_powers(root: bytes, place: int, inverses: bytes) -> Element:
 
 
 def proof_statement(study: Study, place: int, root: bytes, digests: list[bytes]) -> bytes:
-    """What u signs for the dealer: attempt, u, R, H(salt, ŵ), H(salt, masked proof)."""
+    """The bytes that u signs for the dealer: attempt, u, R, H(salt, ŵ), H(salt, masked proof)."""
     number = place.to_bytes(8, "little")
     return digest(b"umpc verified proof 1", study["attempt"], number, root, *digests)
 
@@ -73,7 +73,7 @@ def proof_point(study: Study, coin: bytes) -> Element:
 
 
 def answer_statement(study: Study, told: Message) -> bytes:
-    """What the dealer signs: attempt, R, coin, all digests, all parts."""
+    """The bytes that the dealer signs: attempt, R, coin, all digests, all parts."""
     digests = [each for row in told["digests"] for each in row]
     told_all = [told["root"], told["coin"], *digests, *told["parts"]]
     return digest(b"umpc verified answer 1", study["attempt"], *told_all)

@@ -273,6 +273,7 @@ BAD: Bad = [
     ),
     ("collect", "a table of another attempt", _collect(**first(OTHER_STUDY, OWNS[1]))),
     ("accept", "a total one cell short", _accept(total=OPENED["total"][:-8])),
+    ("accept", "a list is missing", _accept(lists=OPENED["lists"][:2])),
     ("accept", "the own list is exchanged", _accept(lists=OPENED["lists"][::-1])),
     (
         "accept",
@@ -315,6 +316,7 @@ BAD: Bad = [
         _told(parts=[PARTS[0][16:], *PARTS[1:]]),
     ),
     ("check", "the dealer leaves out a class", _told(parts=[PARTS[0][:-8], *PARTS[1:]])),
+    ("check", "a proof is missing", checked_by(0, HONEST, seconds=HONEST["seconds"][:2])),
     ("check", "other inverses than signed", _seconds(inverses=raised(SECOND["inverses"], 2))),
     ("check", "another proof than signed", _seconds(proof=raised(PROOF, 5))),
     ("check", "inverses one too few", _short("inverses")),

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from spec import field, grid, refused, verified_checks, verified_grid
+from spec import field, grid, linear_proof, refused, verified_checks, verified_grid
 from spec.cases import verified_grid as cases
 from spec.cases.grid import CELLS, MATRIX, signs
 from spec.cases.vectors import from_json, to_json
@@ -283,18 +283,18 @@ HATS = [
 """Masked table, list, inverses and proof of one record, as they were sent."""
 
 
-def masks_behind(hats, y, x, rho, seeds):
-    """The masks with which an honest node with the record y sends just this.
+def masks_behind(hats, records, x, rho, seeds):
+    """The masks with which an honest node with these records sends just this.
 
-    Masks are uniform, so for each y and seeds all that is sent is uniform, and it fixes the masks.
+    Masks are uniform, so for all records and seeds what is sent is uniform, and fixes the masks.
     """
     masked_table, masked_list, masked_inverses, masked_proof = hats
-    w = inverses(x, [y])
-    proof = prove(scaled(x, lift([y]), rho), w, seeds)
-    table = [(v - (cell == y)) % 5 for cell, v in enumerate(masked_table)]
+    w = inverses(x, records)
+    proof = prove(scaled(x, lift(records), rho), w, seeds)
+    cells = enumerate(masked_table)
     return {
-        "table": table,
-        "list": [(masked_list[0] - y) % 5],
+        "table": [(v - records.count(cell)) % field.P for cell, v in cells],
+        "list": [(v - y) % field.P for v, y in zip(masked_list, records, strict=True)],
         "inverses": plus(masked_inverses, field.negative(w)),
         "proof": plus(masked_proof, field.negative(proof)),
     }
@@ -302,7 +302,7 @@ def masks_behind(hats, y, x, rho, seeds):
 
 def law(hats, y, x, rho, seen, all_seeds):
     """How often each answer of the dealer comes over all seeds of wires, given what was sent."""
-    return Counter(seen(masks_behind(hats, y, x, rho, seeds)) for seeds in all_seeds)
+    return Counter(seen(masks_behind(hats, [y], x, rho, seeds)) for seeds in all_seeds)
 
 
 def all_seeds():
@@ -343,6 +343,36 @@ def test_what_was_sent_and_the_answer_have_one_law_for_two_records_of_a_class(
         assert law(hats, 0, x, rho, told, all_seeds()) != law(hats, 1, x, rho, told, all_seeds())
 
 
+@pytest.mark.parametrize("count", [1, 3, 4, 12])
+def test_a_view_of_one_list_is_the_view_of_each_other_one_under_other_randomness(count):
+    """In the large field: one to one, so the law is the same for both. Classes are 0 … 2, 3 … 5."""
+    source = random.Random(count)
+
+    def drawn(size):
+        return [(source.randrange(field.P), source.randrange(1, field.P)) for _ in range(size)]
+
+    wires, size = shape(count)
+    one = [source.randrange(6) for _ in range(count)]
+    other = source.sample([y // 3 * 3 + source.randrange(3) for y in one], count)
+    (x, rho, r), seeds = drawn(3), drawn(2 * wires)
+    words = [[source.randrange(field.P) for _ in range(each)] for each in (6, count)]
+    hats = (*words, drawn(count), drawn(2 * (wires + size)))
+    # the seeds with which each wire of the other list has the same value at r
+    row, values = weights(size, r), []
+    for listed in (one, other):
+        w = inverses(x, listed)
+        sides = (scaled(x, lift(listed), rho), w)
+        zeros = [field.ZERO] * wires
+        rows = [wire for side in sides for wire in linear_proof.wires(side, zeros, size)]
+        values.append([dot(row, wire) for wire in rows])
+    moved = [multiply(subtract(a, b), inverse(row[0])) for a, b in zip(*values, strict=True)]
+    parts = [
+        part_of({"classes": cases.CLASSES}, masks_behind(hats, listed, x, rho, each), x, rho, r)
+        for listed, each in ((one, seeds), (other, plus(seeds, moved)))
+    ]
+    assert parts[0] == parts[1] and (one != other or count == 1)
+
+
 def test_each_wire_at_r_is_a_bijection_of_its_seed(seventeen):
     """No weight of a seed is zero where r is not in F. So the view is uniform for any n."""
     for size in (2, 4, 8):
@@ -376,3 +406,14 @@ def test_words_that_are_not_below_p_are_left_out(monkeypatch):
         field, "reader", lambda seed: lambda count: [next(drawn) for _ in range(count)]
     )
     assert field.elements(b"", 3) == [5, field.P - 1, 0]
+
+
+def test_messages_have_the_bytes_of_the_document():
+    cells = len(CELLS)
+    for u, records in enumerate(RECORDS):
+        (wires, size), count = shape(len(records)), len(records)
+        sent, later = HONEST["firsts"][u], HONEST["seconds"][u]
+        assert sum(map(len, sent.values())) == 8 * cells + 8 * count + 32 + 64
+        assert sum(map(len, later.values())) == 16 * count + 32 * (wires + size)
+        assert len(HONEST["told"]["parts"][u]) == 16 * (2 * wires + 3) + 8 * 2
+    assert [shape(n) for n in (0, 1, 2, 9, 10)] == [(0, 2), (1, 2), (1, 4), (3, 4), (2, 8)]
