@@ -2,12 +2,14 @@
 
 F is the integers modulo p = 2^64 − 2^32 + 1. K = F[t]/(t² − 7) has p² elements, and t² = 7 has no
 solution in F. An element of F is an integer below p; an element of K is a pair (v, w): v + w·t.
-All functions read P and NON anew, so a test can put in a small prime with a non-residue of it.
 
 F is large enough for sums over all pairs, and it has roots of unity of order 2^32. K is large
 enough for challenges. A challenge is in K and not in F: so it is neither a cell nor a root of
 unity, and no denominator is ever zero.
 """
+
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from spec.prg import cut, digest, reader
 from spec.refused import require
@@ -20,6 +22,17 @@ Element = tuple[int, int]
 """An element of K."""
 ZERO: Element = (0, 0)
 ONE: Element = (1, 0)
+
+
+@contextmanager
+def small_field(prime: int, non_residue: int) -> Iterator[None]:
+    """Another prime, with a number that has no square root, for exhaustive tests."""
+    global P, NON
+    before, (P, NON) = (P, NON), (prime, non_residue)
+    try:
+        yield
+    finally:
+        P, NON = before
 
 
 def lift(values: list[int]) -> list[Element]:
