@@ -29,6 +29,7 @@ from spec.verified_messages import (
     lookup_point,
     proof_point,
     proof_powers,
+    root_of,
     table_digest,
 )
 
@@ -50,6 +51,7 @@ def check(
     relay = study["relay"]
     fits = is_signature(study["dealer_key"], answer_statement(study, told), told["signature"])
     require(fits, "the dealer signed its answer", relay)
+    require(root_of(study, opened) == signed["root"], "the total is the one signed", relay)
     same = told["root"] == signed["root"] and told["digests"][place] == signed["digests"]
     require(same, "the answer is about what was signed", study["dealer"])
     require(len(seconds) == len(study["names"]), "all proofs are there", relay)

@@ -304,6 +304,11 @@ BAD: Bad = [
         "an answer of another attempt",
         checked_by(0, HONEST, told=transcript(OTHER_STUDY, OWNS, DEALT)["told"]),
     ),
+    (
+        "check",
+        "another total than signed",
+        checked_by(0, HONEST, opened=_shifted(STUDY, HONEST["firsts"])),
+    ),
     ("check", "the dealer answers about another root", _told(root=counting(3))),
     (
         "check",
