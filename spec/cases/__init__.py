@@ -14,6 +14,7 @@ Each file has the vectors of the file of the specification that has the same nam
 | `transfers.py` | channels, and products over them |
 | `garbled.py` | garbled pairs |
 | `grid.py` | masked tables, and inner products by transfers |
+| `verified_grid.py` | the verified grid of three nodes, and lies |
 | `noise.py` | draws from seeded streams, and thresholds |
 | `coins.py` | tosses of two and three members |
 | `zero_shares.py` | masks that cancel |

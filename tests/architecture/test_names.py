@@ -214,7 +214,7 @@ OUTSIDE = re.compile(r"(os|sys|time|threading|subprocess|builtins|np|Path|shutil
 
 
 def patched(source: str) -> Iterator[tuple[str, str]]:
-    """("module", "NAME") of each thing that a file replaces with `setattr`."""
+    """The names that a file replaces with `setattr`: ("module", "NAME") of each."""
     for node in ast.walk(ast.parse(source)):
         if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
             continue

@@ -20,6 +20,8 @@ from umpc.errors import UmpcError
 from umpc.testing import CHECKS, without
 
 Replay = Callable[..., Any]
+NOT_RUN_YET = {"verified_grid"}
+"""Parts that umpc does not run yet: the specification itself replays their vectors."""
 NAMES = ("test_good_vectors", "test_bad_vectors", "test_each_check_is_needed")
 
 

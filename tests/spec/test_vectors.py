@@ -5,14 +5,26 @@ from __future__ import annotations
 import ast
 import json
 import re
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 from spec.__main__ import FOLDER, PARTS, text_of
+from tests.spec.replaying import NOT_RUN_YET
 from umpc.testing import CHECKS, without
 
 FILES = sorted(FOLDER.parent.glob("*.py"))
+LATER = {
+    "verified_grid": (
+        "field.py",
+        "linear_proof.py",
+        "verified_checks.py",
+        "verified_grid.py",
+        "verified_messages.py",
+    )
+}
+"""The files of each part that umpc does not run yet. They have a budget of their own."""
 PAPER = re.compile(r"[A-Z]\w+(?:, [A-Z]\w+)* (?:& [A-Z]\w+ )?(?:et al\. )?(?:19|20)\d\d\b")
 """Authors and year, as in "Bonawitz et al. 2017" or "Boyle, Gilboa & Ishai 2016"."""
 
@@ -30,8 +42,10 @@ def test_every_part_has_a_file_and_a_replay():
 def test_the_specification_is_short():
     """All lines count, blank ones too. `cases/` has the vectors' inputs, and is no protocol."""
     lengths = {path.name: len(path.read_text("utf-8").splitlines()) for path in FILES}
+    later = sum(lengths[name] for names in LATER.values() for name in names)
     assert max(lengths.values()) < 300, lengths
-    assert sum(lengths.values()) < 2600, lengths
+    assert sum(lengths.values()) - later < 2600, lengths
+    assert later < 740, later
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
@@ -52,8 +66,15 @@ def test_the_papers_that_the_specification_names_are_in_the_list_of_papers():
     assert len(named) > 15 and not [key for key in named if key not in papers]
 
 
+def test_a_part_that_umpc_does_not_run_yet_says_so():
+    assert LATER.keys() == NOT_RUN_YET
+    for part in NOT_RUN_YET:
+        assert "umpc does not run it yet" in (import_module(f"spec.{part}").__doc__ or "")
+
+
 def test_every_check_has_a_bad_vector():
-    files = [json.loads(path.read_text("utf-8")) for path in FOLDER.iterdir()]
+    paths = [path for path in FOLDER.iterdir() if path.stem not in NOT_RUN_YET]
+    files = [json.loads(path.read_text("utf-8")) for path in paths]
     assert {vector["check"] for file in files for vector in file["bad"]} == CHECKS.keys()
 
 
