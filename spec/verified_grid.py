@@ -1,4 +1,4 @@
-"""The grid when nodes lie: the opened total is proved to be a table. umpc does not run it yet.
+"""The grid when nodes lie: the opened total is proved to be a table of records.
 
 Sums over all pairs with a dealer, as in `grid.py`, but the coordinator and all nodes but one may
 send anything. The dealer follows the protocol, colludes with nobody, and learns nothing. No table
@@ -57,14 +57,14 @@ def masks(study: Study, place: int, seed: bytes) -> dict[str, Any]:
     """a (table), b (list), e (inverses), m (proof): a stream each, of the seed and the attempt."""
     cells, records = study["cells"], study["sizes"][place]
 
-    def drawn(purpose: str, count: int) -> list[int]:
-        return elements(derive(seed, f"verified {purpose}", study["attempt"]), count)
+    def drawn(label: str, count: int) -> list[int]:
+        return elements(derive(seed, label, study["attempt"]), count)
 
     return {
-        "table": drawn("table", cells),
-        "list": drawn("list", records),
-        "inverses": pairs(drawn("inverses", 2 * records)),
-        "proof": pairs(drawn("proof", 4 * sum(shape(records)))),
+        "table": drawn("grid mask", cells),
+        "list": drawn("verified list", records),
+        "inverses": pairs(drawn("verified inverses", 2 * records)),
+        "proof": pairs(drawn("verified proof", 4 * sum(shape(records)))),
     }
 
 

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
+from typing import cast
 
 import numpy as np
 
@@ -19,8 +20,8 @@ from umpc.dealer.material import MaterialDealer
 from umpc.edges_in_memory import EdgesInMemory, Transcript, dealer_name, names_of
 from umpc.mpc.attempt import SharedAttempt
 from umpc.protocols.base.coordinator import CoordinatorSide, HeapSide
-from umpc.protocols.base.node import MeshSide, NodeSide
-from umpc.protocols.base.protocol import Dealing
+from umpc.protocols.base.node import MeshSide, NodeAggregation, NodeSide
+from umpc.protocols.base.protocol import AnsweringDealer, Dealing
 from umpc.protocols.registry import checked, protocol_of
 from umpc.study import messages as m
 from umpc.study.attempt import Attempt
@@ -55,8 +56,8 @@ def simulate(
     """Run a study over the nodes' tables. Args: prepared: as `umpc study prepare` does it."""
     coordinator, nodes = _joined(study, tables, entropy)
     transcript = Transcript()
-    _evaluate(coordinator.attempt, nodes, entropy, transcript, prepared=prepared)
-    _aggregate(coordinator, nodes, transcript)
+    dealer = _evaluate(coordinator.attempt, nodes, entropy, transcript, prepared=prepared)
+    _aggregate(coordinator, nodes, dealer, transcript)
     released = [_release(node, transcript) for node in nodes]
     if coordinator.heaps is not None:
         shuffle(coordinator.heaps, coordinator.attempt, transcript, entropy)
@@ -139,12 +140,15 @@ def _evaluate(
     transcript: Transcript,
     *,
     prepared: bool,
-) -> None:
-    """The nodes' own work, and their rounds with each other if the protocol has any."""
+) -> Dealing | None:
+    """The nodes' own work, and their rounds with each other if the protocol has any.
+
+    Returns: the dealer, where there is one.
+    """
     if not isinstance(attempt, SharedAttempt):
         for node in nodes:
             _run_own_steps(node)
-        return
+        return None
     edges = _ready_for_edges(attempt, nodes, entropy, transcript)
     for wave, chunks in groupby(attempt.chunks(), lambda chunk: chunk.wave):
         if wave:
@@ -155,6 +159,7 @@ def _evaluate(
                 edges.evaluate_prepared(chunk)
             else:
                 edges.evaluate(chunk, edges.deal(chunk))
+    return edges.dealer
 
 
 def ready_for_edges(
@@ -189,25 +194,50 @@ def _dealer_of(attempt: SharedAttempt, entropy: Entropy) -> Dealing:
 
 
 def _aggregate(
-    coordinator: CoordinatorSide, nodes: Sequence[NodeSide], transcript: Transcript
+    coordinator: CoordinatorSide,
+    nodes: Sequence[NodeSide],
+    dealer: Dealing | None,
+    transcript: Transcript,
 ) -> None:
     """The total of the nodes' masked vectors, in protocols that have one."""
     adding = coordinator.aggregation
     parts = [node.aggregation for node in nodes if node.aggregation is not None]
     if adding is None:
         return
-    for place, (name, part) in enumerate(zip(coordinator.names, parts, strict=True)):
-        for frame in part.masked():
-            transcript.online.append((name, coordinator.study.coordinator, frame))
-            adding.add(place, frame)
-    for frame in adding.total():
-        for name, part in zip(coordinator.names, parts, strict=True):
-            transcript.told.append((coordinator.study.coordinator, name, frame))
-            part.take(frame)
+    named = list(enumerate(zip(coordinator.names, parts, strict=True)))
+    for number in range(adding.exchanges):
+        for place, (name, part) in named:
+            for frame in part.masked():
+                transcript.online.append((name, coordinator.study.coordinator, frame))
+                adding.add(place, frame)
+        adding.end_exchange()
+        if adding.asks and number == adding.exchanges - 1:
+            _ask_dealer(coordinator, parts, dealer, transcript)
+        for place, (name, part) in named:
+            for frame in adding.told(place):
+                transcript.told.append((coordinator.study.coordinator, name, frame))
+                part.take(frame)
     signatures = [part.sign() for part in parts]
     adding.check_signed(signatures)
     for part in parts:
         part.confirm(signatures)
+
+
+def _ask_dealer(
+    coordinator: CoordinatorSide,
+    parts: Sequence[NodeAggregation],
+    dealer: Dealing | None,
+    transcript: Transcript,
+) -> None:
+    """All nodes' statements to the dealer, and its one answer to everybody."""
+    adding = coordinator.aggregation
+    answering = cast(AnsweringDealer, dealer)
+    for frame in answering.answer(adding.questions if adding else []):
+        for name, part in zip(coordinator.names, parts, strict=True):
+            transcript.told.append((dealer_name(coordinator.attempt), name, frame))
+            part.hear(frame)
+        if adding is not None:
+            adding.hear(frame)
 
 
 def _run_own_steps(node: NodeSide) -> None:

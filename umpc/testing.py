@@ -38,6 +38,8 @@ BASE_OT = f"{TRANSFERS}.channel_set_up"
 GARBLED = "umpc.mpc.garbled"
 U_MPC = "umpc.protocols.u_mpc"
 NODE = f"{U_MPC}.node:UMpcNode"
+GRID = "umpc.protocols.grid"
+VERIFIED = f"{GRID}.verified:Verified"
 
 CHECKS: dict[str, tuple[str, ...]] = {
     "packed length": ("bits take", "umpc.crypto.ring:unpack"),
@@ -77,6 +79,32 @@ CHECKS: dict[str, tuple[str, ...]] = {
     "colors differ": ("for colors to differ", f"{GARBLED}.garbling:garble"),
     "shape of a total": ("bits came in", "umpc.protocols.grid.masked_form:MaskLayout.read"),
     "all signed the total": ("the same total", "umpc.protocols.grid.attempt:check_signed"),
+    "a table is signed": (
+        "other bytes than",
+        f"{VERIFIED}Transcript.check_opened",
+        f"{GRID}.protocol:VerifiedTotal.end_exchange",
+    ),
+    "a statement is signed": (
+        "has not signed",
+        f"{VERIFIED}Transcript.questions",
+        "umpc.dealer.server:AskedAttempt._made",
+    ),
+    "the dealer has not answered": ("answered before", f"{VERIFIED}Dealing.answer"),
+    "all statements name one root": ("of two transcripts", f"{VERIFIED}Dealing.answer"),
+    "a proof is as signed": ("other bytes than", f"{VERIFIED}Transcript.check_statements"),
+    "the answer is about what was signed": (
+        "heard another statement",
+        f"{VERIFIED}Transcript.check_statements",
+    ),
+    "products of a node": ("that does not hold", f"{VERIFIED}Transcript.check_proof"),
+    "a table is that of its records": (
+        "not the histogram of its records",
+        f"{GRID}.protocol:VerifiedTotal.check_signed",
+    ),
+    "the total is that of all tables": (
+        "not the sum of the nodes' records",
+        f"{GRID}.verified_node:VerifiedTable.confirm",
+    ),
     "the source is alive": ("again and again", "umpc.dp.random_bits:random_words"),
     "a study is charged once": ("charged before. Ask for", f"{LEDGER}.reserve"),
     "one run at a time": ("another run of the study", f"{LEDGER}.reserve"),
@@ -105,6 +133,7 @@ STEPS: Steps = {
         f"{TRANSFERS}.correlated_ot:RowHash": "after",
         f"{GARBLED}.sides:Side": "own_bits",
         "umpc.node.run.link:PeerLink": "send",
+        f"{GRID}.lookup_proof": "inverses make_proof",
     },
     "dealer": {"umpc.dealer.material:MaterialDealer": "__init__ frames"},
     "coordinator": {

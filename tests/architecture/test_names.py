@@ -50,7 +50,8 @@ def test_a_name_that_is_defined_twice_is_found():
 
 NAMED = {
     "link": "AskedLink EndedLink Links NodeLink PeerLink RunLinks ShufflerLink",
-    "attempt": "Attempt DealerlessAttempt DealerlessHajekAttempt DealtAttempt GridAttempt "
+    "attempt": "AskedAttempt Attempt DealerlessAttempt DealerlessHajekAttempt DealtAttempt "
+    "GridAttempt "
     "HajekAttempt PairsAttempt PreparedAttempt PreparedAttempts SharedAttempt ShufflerAttempt "
     "WaitingAttempt",
     "run": "RunCompute RunContext RunFile RunLinks RunState RunTrace RunWatch ShuffleRun",
@@ -214,7 +215,7 @@ OUTSIDE = re.compile(r"(os|sys|time|threading|subprocess|builtins|np|Path|shutil
 
 
 def patched(source: str) -> Iterator[tuple[str, str]]:
-    """The names that a file replaces with `setattr`: ("module", "NAME") of each."""
+    """("module", "NAME") of each thing that a file replaces with `setattr`."""
     for node in ast.walk(ast.parse(source)):
         if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
             continue

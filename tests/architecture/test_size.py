@@ -1,7 +1,7 @@
 """How much code there is to read: a budget in characters of code, which only falls.
 
-A part that is still to come has a budget of its own, given before it is built. It counts from the
-day on which it is begun. No other part may spend the rest of it.
+A part that comes to the house has a budget of its own, given before it is built. It counts from the
+day on which it is begun. No part may spend the rest of another one.
 
 Counted are `umpc` and `native` in every language that is written by hand: without docstrings,
 comments, blank lines, white space at the ends of lines, and generated files. So air and comments

@@ -21,7 +21,12 @@ from umpc.testing import CHECKS, without
 
 Replay = Callable[..., Any]
 NOT_RUN_YET = {"verified_grid"}
-"""Parts that umpc does not run yet: the specification itself replays their vectors."""
+"""Parts whose bad vectors umpc does not replay.
+
+A node of a verified grid hears the dealer itself, so the answer has no signature, and the nodes'
+signatures come in its place. The calls of bad vectors do not have these. tests/attacks has the lies
+of these vectors, and more, each with its power.
+"""
 NAMES = ("test_good_vectors", "test_bad_vectors", "test_each_check_is_needed")
 
 

@@ -44,7 +44,7 @@ def run(
     (chunk,) = made.chunks()
     dealt = [cells_of([frame], ring).tolist() for _, frame in dealing.deal_one(chunk)]
     keys = [point_of(ec.derive_private_key(key, ec.SECP256R1()).public_key()) for key, _ in signing]
-    (form,) = masked_forms(made.grid)
+    (form,) = masked_forms(made.grid, made.ring)
     total, nodes, masked = TotalOfTables(made, keys), [], []
     for number, (table, (key, nonce)) in enumerate(zip(tables, signing, strict=True)):
         own = Credentials(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import json
 import re
-from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -24,7 +23,7 @@ LATER = {
         "verified_messages.py",
     )
 }
-"""The files of each part that umpc does not run yet. They have a budget of their own."""
+"""The files of each part whose bad vectors umpc does not replay: a budget of their own."""
 PAPER = re.compile(r"[A-Z]\w+(?:, [A-Z]\w+)* (?:& [A-Z]\w+ )?(?:et al\. )?(?:19|20)\d\d\b")
 """Authors and year, as in "Bonawitz et al. 2017" or "Boyle, Gilboa & Ishai 2016"."""
 
@@ -66,16 +65,16 @@ def test_the_papers_that_the_specification_names_are_in_the_list_of_papers():
     assert len(named) > 15 and not [key for key in named if key not in papers]
 
 
-def test_a_part_that_umpc_does_not_run_yet_says_so():
+def test_the_parts_with_a_budget_of_their_own_are_those_that_are_not_all_replayed():
     assert LATER.keys() == NOT_RUN_YET
-    for part in NOT_RUN_YET:
-        assert "umpc does not run it yet" in (import_module(f"spec.{part}").__doc__ or "")
 
 
 def test_every_check_has_a_bad_vector():
-    paths = [path for path in FOLDER.iterdir() if path.stem not in NOT_RUN_YET]
-    files = [json.loads(path.read_text("utf-8")) for path in paths]
-    assert {vector["check"] for file in files for vector in file["bad"]} == CHECKS.keys()
+    """tests/attacks needs those checks of which umpc replays no bad vector."""
+    bad = {path.stem: json.loads(path.read_text("utf-8"))["bad"] for path in FOLDER.iterdir()}
+    checks = {part: {vector["check"] for vector in rows} for part, rows in bad.items()}
+    replayed = set().union(*(each for part, each in checks.items() if part not in NOT_RUN_YET))
+    assert replayed <= CHECKS.keys() <= set().union(*checks.values())
 
 
 @pytest.mark.parametrize("check", CHECKS)

@@ -10,8 +10,8 @@ import numpy as np
 from tests.support.protocols import begin_all, coordinator_of, make_node, run_own_steps
 from tests.support.studies import KENDALL, LOUD, Columns, Entropy, make_study
 from umpc.mpc.chunks import Chunk
-from umpc.protocols.grid.attempt import GridDealing
 from umpc.protocols.grid.node import GridNode
+from umpc.protocols.registry import protocol_of
 from umpc.study import messages as m
 from umpc.study.cost import Measured
 from umpc.study.document import Study
@@ -54,7 +54,7 @@ class GridRun:
         agree = self.coordinator.agree(accepted)
         begin_all(self.coordinator, self.nodes, agree.members)
         self.attempt = self.coordinator.attempt
-        self.dealing = GridDealing(self.attempt, self.entropy)
+        self.dealing = protocol_of(self.study).dealing(self.attempt, self.entropy)
         for place, node in enumerate(self.nodes):
             node.receive_seed(self.dealing.seed_frame(place).payload)
         for chunk in self.attempt.chunks():

@@ -219,9 +219,9 @@ def test_a_coordinator_that_lies_about_the_total_is_named_and_nothing_is_charged
         assert wait_until(lambda name=name: not beside(tables, name).account.open), name
 
 
-def test_lying_nodes_are_refused_before_anything(tables):
-    with pytest.raises(StudyError, match='backend = "shared"'):
-        ask(tables, run_study, name="liars", adversary="lying_nodes")
+def test_noise_of_a_committee_is_refused_where_nodes_lie_before_anything(tables):
+    with pytest.raises(StudyError, match='needs noise = "distributed"'):
+        ask(tables, run_study, name="liars", adversary="lying_nodes", noise="in_mpc")
 
 
 # --- processes that die or stop -------------------------------------------------------------------

@@ -39,7 +39,7 @@ def describe_question(study: Study) -> Iterator[Line]:
         interval = kernel.interval
         yield "kernel", kernel.text
         yield "  range", f"[{interval.low}, {interval.high}], in steps of {kernel.unit}"
-        change = edge_change(kernel, study.adversary)
+        change = edge_change(kernel, study.edge_grade)
         yield (
             "  changes by",
             f"{change} per edge when one record is replaced; gets epsilon {epsilon}",

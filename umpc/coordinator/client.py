@@ -18,7 +18,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TypeVar
@@ -32,9 +32,11 @@ from umpc.errors import ImpossibleResult, PeerUnavailable, RemoteProtocolError, 
 from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.protocols.registry import checked, protocol_of
-from umpc.study.document import Study
+from umpc.study.document import Study, dealer_of
+from umpc.study.messages import Frame
 from umpc.study.parts import Participant
 from umpc.study.report import Report
+from umpc.transport.dealer_answer import AnswerCall
 from umpc.transport.greeting import greet_or_fail
 from umpc.transport.identity import Identity, verifier_of
 from umpc.transport.status import error_of
@@ -125,7 +127,19 @@ async def _lead(
     links = [NodeLink(node, tell, note) for node in study.nodes]
     shufflers = [ShufflerLink(study, place) for place in range(len(study.shufflers))]
     parties: list[NodeLink | ShufflerLink] = [*links, *shufflers]
-    conductor = Conductor(side, links, tell, started, shufflers, expect, losses)
+
+    async def hear_dealer(
+        attempt: bytes, statements: Sequence[bytes], hear: Callable[[Frame], bool]
+    ) -> None:
+        dealer = dealer_of(study)
+        call = AnswerCall(dealer, study.seconds_per_step, attempt, statements)
+        try:
+            await call.connect(identity)
+            await call.hear(hear)
+        finally:
+            await call.close()
+
+    conductor = Conductor(side, links, tell, started, shufflers, expect, losses, hear_dealer)
     try:
         patience = study.seconds_per_step
         await each(parties, "connect", lambda link: link.open(identity, patience))

@@ -13,14 +13,16 @@ from typing import Any, TypeVar
 
 from umpc.coordinator.links import Encoded, Losses, NodeLink, Tell, each, encoded, saying_what_holds
 from umpc.coordinator.shufflers import ShufflerLink
-from umpc.errors import AlreadyReleased, StudyError
+from umpc.errors import AlreadyReleased, LocalProtocolError, StudyError
 from umpc.failpoints import failpoint
 from umpc.protocols.base.coordinator import CoordinatorSide, Finished, Proposed, StudyState
 from umpc.protocols.registry import check_new_run
 from umpc.study import messages as m
 from umpc.study.attempt import Attempt
 from umpc.study.cost import Measured, Moment, count_online
+from umpc.study.messages import Frame
 from umpc.study.report import Report
+from umpc.transport.patience import task_group
 
 log = logging.getLogger("umpc.coordinator")
 ANSWER_SECONDS = 5
@@ -33,6 +35,8 @@ Beside = Callable[[ShufflerLink], Coroutine[Any, Any, None]]
 """The part of a step that each shuffler does while the nodes do theirs."""
 
 
+HearDealer = Callable[[bytes, Sequence[bytes], Callable[[Frame], bool]], Coroutine[Any, Any, None]]
+"""Pass statements on to the dealer, and hear its answer about an attempt, frame by frame."""
 Expect = Callable[[Attempt], None]
 """It is told the attempt as soon as all numbers of records are known, in a thread of its own."""
 
@@ -50,6 +54,13 @@ def _prepared_at(answers: Sequence[Proposed]) -> str:
 
 def expect_nothing(attempt: Attempt) -> None:
     """A run whose length nobody asks for."""
+
+
+async def hear_nobody(
+    attempt: bytes, statements: Sequence[bytes], hear: Callable[[Frame], bool]
+) -> None:
+    """There is no dealer that answers."""
+    raise LocalProtocolError("a dealer's answer was due in a study that has none")
 
 
 def _look_away(told: asyncio.Task[None]) -> None:
@@ -76,6 +87,7 @@ class Conductor:
     shufflers: list[ShufflerLink]
     expect: Expect
     losses: Losses
+    hear_dealer: HearDealer = hear_nobody
 
     def __post_init__(self) -> None:
         self.seconds = self.side.study.seconds_per_step
@@ -237,17 +249,31 @@ class Conductor:
 
         async def collect(link: NodeLink) -> None:
             add = partial(aggregation.add, places[link.node.name])
-            await link.collect("evaluate", message, add, seconds)
+            await link.collect("evaluate", [message], add, seconds)
 
-        def total() -> Iterator[Encoded]:
-            return (encoded(m.Part(frame)) for frame in aggregation.total())
+        def told(link: NodeLink) -> Iterator[Encoded]:
+            frames = aggregation.told(places[link.node.name])
+            return (encoded(m.Part(frame)) for frame in frames)
+
+        async def go_on(link: NodeLink) -> None:
+            add = partial(aggregation.add, places[link.node.name])
+            await link.collect("evaluate", told(link), add, seconds)
 
         async def deliver(link: NodeLink) -> m.TotalSigned:
-            return await link.deliver("evaluate", total(), (m.TotalSigned,), seconds)
+            return await link.deliver("evaluate", told(link), (m.TotalSigned,), seconds)
 
         await each(self.links, "evaluate", collect)
+        await asyncio.to_thread(aggregation.end_exchange)
         failpoint("before-total")
-        signed = await each(self.links, "evaluate", deliver)
+        for _ in range(1, aggregation.exchanges):
+            await each(self.links, "evaluate", go_on)
+            await asyncio.to_thread(aggregation.end_exchange)
+        async with task_group() as group:
+            if aggregation.asks:
+                asked = await asyncio.to_thread(lambda: aggregation.questions)
+                hear = self.hear_dealer(self.side.attempt.id, asked, aggregation.hear)
+                group.create_task(hear)
+            signed = await each(self.links, "evaluate", deliver)
         signatures = tuple(answer.signature for answer in signed)
         await asyncio.to_thread(aggregation.check_signed, signatures)
         ready = await self._ask("evaluate", m.TotalConfirmed(signatures), (m.Ready,))

@@ -123,16 +123,17 @@ class NodeLink:
     async def collect(
         self,
         step: str,
-        message: Encoded,
+        messages: Iterable[Encoded],
         take: Callable[[Frame], bool],
         seconds: float,
     ) -> None:
-        """Send a message, and take the frames that answer it until `take` has the last one.
+        """Send messages, and take the frames that answer them until `take` has the last one.
 
         Raises: as `ask`, and what `take` raises.
         """
         async with self._stream.deadline(step, seconds):
-            await self._write(message)
+            for message in messages:
+                await self._write(message)
             while not take((await self._answer(step, (m.Part,))).frame):
                 pass
 

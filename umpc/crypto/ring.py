@@ -5,6 +5,7 @@ Sinh & Ramon 2025 write F_{2^ℓ}. Sums of integers need the ring, whose additio
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias, TypeVar, overload
@@ -12,11 +13,14 @@ from typing import Any, TypeAlias, TypeVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from umpc.crypto.prg import Stream
 from umpc.errors import EncodingError, RangeError
 
 Elements: TypeAlias = NDArray[np.unsignedinteger[Any]]
 """Ring elements: uint32 in Z_{2^32}, uint64 in Z_{2^64}."""
 Word = TypeVar("Word", bound=np.unsignedinteger[Any])
+Entropy: TypeAlias = Callable[[int], bytes]
+"""Number of bytes → uniform bytes."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +59,51 @@ class Ring:
         """The element that stands for a signed integer, as a numpy scalar."""
         element: np.unsignedinteger[Any] = self.dtype.type(self.encode(value))
         return element
+
+    # ---- vectors of elements, as a grid adds them up; `PrimeField` has its own -----------------
+
+    def drawn(self, stream: Stream, count: int) -> Elements:
+        """The next uniform elements of a key stream: (count,)."""
+        return stream.words(count, self.dtype)
+
+    def uniform(self, entropy: Entropy, count: int) -> Elements:
+        """Fresh uniform elements: (count,)."""
+        return np.frombuffer(entropy(self.bytes * count), dtype=self.dtype)
+
+    def checked(self, elements: Elements) -> Elements:
+        """Elements that somebody sent. Raises: EncodingError where a word is none."""
+        return elements
+
+    def plus(self, left: Elements, right: Elements) -> Elements:
+        """left + right, element by element."""
+        return left + right
+
+    def minus(self, left: Elements, right: Elements) -> Elements:
+        """left − right, element by element."""
+        return left - right
+
+    def total(self, elements: Elements) -> int:
+        """The sum of all elements: congruent to it, and not negative."""
+        return int(elements.sum(dtype=self.dtype))
+
+    def inner(self, left: Elements, right: Elements) -> int:
+        """⟨left, right⟩, in one pass without an array of products.
+
+        Args: both (n,) of one type, which is at least as wide as the ring.
+        Returns: congruent to it, and not negative.
+        """
+        # products wrap mod 2^w, which is what is wanted
+        return int(np.einsum("i,i->", left, right))
+
+    def linear(
+        self, operator: Callable[[Elements], Elements], vector: Elements, growth: int
+    ) -> Elements:
+        """A matrix of integers times a vector.
+
+        Args: operator: the product modulo 2^w of any vector of words. growth: no sum of absolute
+            values in a row of the matrix is larger.
+        """
+        return operator(vector)
 
 
 RINGS = (Ring(32), Ring(64))

@@ -10,9 +10,10 @@ none.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
+from typing import Any
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes
@@ -161,8 +162,20 @@ class MemoryAuthority:
 
 def digest(*parts: bytes) -> bytes:
     """SHA-256 of the parts, each preceded by its length."""
+    found: bytes = _digesting(parts).digest()
+    return found
+
+
+def begun_digest(*parts: bytes, rest: int) -> Any:
+    """`digest` of these parts and of one more, of which `rest` bytes are still to come."""
+    state = _digesting(parts)
+    state.update(rest.to_bytes(8, "little"))
+    return state
+
+
+def _digesting(parts: Sequence[bytes]) -> Any:
     state = hashlib.sha256()
     for part in parts:
         # spec/prg.py, `digest`: lengths make it injective
         state.update(len(part).to_bytes(8, "little") + part)
-    return state.digest()
+    return state

@@ -89,8 +89,7 @@ def zero_shares(
         agreed = key.seed_with(public_key, name)
         # Bonawitz et al. 2017: pairwise mask from the agreed seed
         stream = Stream(derive(agreed, "zero share", attempt, *places))
-        for number in range(sums):
-            mask = int.from_bytes(stream.bytes(ring.bytes), "little")
+        for number, mask in enumerate(ring.drawn(stream, sums).tolist()):
             # the lower index adds the mask, the higher subtracts it
             totals[number] += mask if own < other else -mask
     # masks of all nodes add up to 0 mod 2^w

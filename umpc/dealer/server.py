@@ -4,6 +4,7 @@
 |---|---|---|
 | Hello | coordinator, node, dealer | the dealer's name, role and version |
 | Deal | node | its material for one attempt |
+| Answer | node, coordinator | what the dealer says, once, of an attempt whose nodes may lie |
 
 When all nodes are there, the dealer generates chunk after chunk and puts them
 into bounded queues. The slowest node sets the pace. Material takes no more
@@ -54,22 +55,23 @@ from umpc.mpc.chunks import Chunk
 from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.protocol_version import PROTOCOL
-from umpc.protocols.base.protocol import Dealing
+from umpc.protocols.base.protocol import AnsweringDealer, Dealing
 from umpc.protocols.registry import attempt_of, decode_study, load_all, protocol_of
-from umpc.study.attempt import check_agreed, check_openings
+from umpc.study.attempt import check_agreed, check_members, check_openings
 from umpc.study.messages import Frame
 from umpc.transport.connections import of_own_end
 from umpc.transport.identity import Identity, verifier_of
 from umpc.transport.patience import time_limit
 from umpc.transport.status import blame_of, refusal_of, status_of
 from umpc.transport.stream_reader import lost
-from umpc.transport.tls import AnyContext, peer_of, rpc
+from umpc.transport.tls import AnyContext, Peer, peer_of, rpc
 
 log = logging.getLogger("umpc.dealer")
 
 ALLOWED = {
     "/umpc.v1.Dealer/Hello": {"coordinator", "node", "dealer"},
     "/umpc.v1.Dealer/Deal": {"node"},
+    "/umpc.v1.Dealer/Answer": {"node", "coordinator"},
 }
 REMEMBERED = 1024
 """Number of ended attempts that the dealer remembers, so that proposals do not fill its memory.
@@ -103,6 +105,8 @@ class DealerServer(rpc.DealerServicer):
         self.running: dict[bytes, DealtAttempt] = {}
         self.dealt: dict[bytes, UmpcError | None] = {}
         """The error that ended an attempt early, or None, by the attempt's id, the oldest first."""
+        self.asked: dict[bytes, AskedAttempt] = {}
+        """Dealt attempts that the dealer answers about, by their id, the oldest first."""
         self._deriving: dict[bytes, asyncio.Task[SharedAttempt]] = {}
         self._attempts: WeakValueDictionary[bytes, SharedAttempt] = WeakValueDictionary()
 
@@ -140,6 +144,26 @@ class DealerServer(rpc.DealerServicer):
         finally:
             if run is not None and not complete:
                 run.fail(of_own_end(lost(caller, "prepare")))
+
+    async def Answer(
+        self, request: pb.AnswerRequest, context: AnyContext
+    ) -> AsyncIterator[pb.Frame]:
+        """Say once what the masks are at one point, when all nodes have signed one transcript."""
+        caller = peer_of(context)
+        try:
+            asked = self.asked.get(request.attempt)
+            if asked is None:
+                raise copy(self.dealt.get(request.attempt)) or RemoteProtocolError(
+                    "the dealer holds no masks of this attempt: it answered before, or it was "
+                    "started again meanwhile; run the study again",
+                    step="evaluate",
+                )
+            frames = await asked.answer(caller, list(request.statements))
+        except UmpcError as error:
+            log.warning("%s gets no answer: %s: %s", caller, type(error).__name__, error.message)
+            await context.abort(*status_of(error), blame_of(error))
+        for frame in frames:
+            yield codec.encode_frames([frame])
 
     @property
     def attempts_in_use(self) -> int:
@@ -204,7 +228,10 @@ class DealerServer(rpc.DealerServicer):
                 )
             self.dealt[attempt.id] = None
             self.running[attempt.id] = DealtAttempt(
-                attempt, lambda error: self.end(attempt, error), self.workers
+                attempt,
+                lambda error: self.end(attempt, error),
+                self.workers,
+                lambda session: self._keep(attempt, session),
             )
             log.info(
                 "attempt %s of study %r begins",
@@ -215,6 +242,16 @@ class DealerServer(rpc.DealerServicer):
         run = self.running[attempt.id]
         run.join(index)
         return run
+
+    def _keep(self, attempt: SharedAttempt, session: Dealing) -> None:
+        """Keep what the dealer answers about, from before its first frame leaves."""
+        if not isinstance(session, AnsweringDealer):
+            return
+        self.asked[attempt.id] = AskedAttempt(attempt, session, self.verify)
+        if len(self.asked) > MOST_ASKED:
+            # answered ones first: another one may be of a study that waits for its run
+            by_use = sorted(self.asked, key=lambda key: not self.asked[key].is_answered)
+            del self.asked[by_use[0]]
 
     def _end_without(self, caller: str, study: bytes, error: UmpcError) -> None:
         """End the attempts of a study that wait for a node whose request was refused."""
@@ -257,8 +294,10 @@ class DealtAttempt:
         attempt: SharedAttempt,
         ended: Callable[[UmpcError | None], None],
         workers: Executor | None = None,
+        keep: Callable[[Dealing], None] = lambda session: None,
     ):
         self.attempt = attempt
+        self._keep = keep
         self._workers = workers
         self._ended = ended
         self._queues = [FrameQueue() for _ in attempt.members]
@@ -330,6 +369,7 @@ class DealtAttempt:
 
     async def _deal(self) -> None:
         session = await asyncio.to_thread(_session_of, self.attempt)
+        self._keep(session)
         failpoint("before-deal")
         for index, queue in enumerate(self._queues):
             await queue.put(session.seed_frame(index))
@@ -346,6 +386,98 @@ def _session_of(attempt: SharedAttempt) -> Dealing:
     """Make the masks of an attempt."""
     own = protocol_of(attempt.study).dealing(attempt, os.urandom)
     return own or MaterialDealer(attempt, os.urandom)
+
+
+# --- answer ---------------------------------------------------------------------------------------
+
+MOST_ASKED = 256
+"""The most dealt attempts whose seeds, members and operators the dealer holds until it answers.
+
+A study that is prepared ahead is one of them until its run. Whoever comes when its attempt was
+forgotten is told to run the study again.
+"""
+PATIENCE_SECONDS = 10
+"""How much longer than a step the dealer waits for what the coordinator passes on.
+
+The coordinator itself waits for the slowest node, and names it before it is named itself.
+"""
+
+
+class AskedAttempt:
+    """One dealt attempt, and what its nodes signed of it: it is answered once, to everybody.
+
+    The seeds are in this process's memory only. So a dealer that starts again answers nothing.
+    """
+
+    def __init__(self, attempt: SharedAttempt, dealing: AnsweringDealer, verify: Verify):
+        self.attempt = attempt
+        self._dealing = dealing
+        self._verify = verify
+        self._asking: asyncio.Task[None] | None = None
+        self._answer: asyncio.Future[list[Frame]] = asyncio.get_running_loop().create_future()
+
+    async def answer(self, caller: Peer, questions: list[bytes]) -> list[Frame]:
+        """The answer, once the coordinator has passed on what all nodes signed.
+
+        Args: questions: the coordinator's; a node has none, and waits.
+        Raises: RemoteProtocolError for statements that the nodes have not signed, or other ones
+            than before; StepTimeout.
+        """
+        study = self.attempt.study
+        if caller.role == "node":
+            study.index_of(caller.name)
+        else:
+            if caller.name != study.coordinator:
+                raise RemoteProtocolError(
+                    f"this is a study of {study.coordinator}; its statements were due, and "
+                    f"{caller.name} sent some",
+                    culprit=caller.name,
+                    step="evaluate",
+                )
+            if self._asking is None:
+                # a task of its own: it goes on if this call ends
+                self._asking = asyncio.create_task(self._ask(questions))
+        try:
+            async with time_limit(study.seconds_per_step + PATIENCE_SECONDS):
+                return await asyncio.shield(self._answer)
+        except TimeoutError:
+            raise StepTimeout(
+                f"{study.coordinator} did not pass on what the nodes signed",
+                culprit=study.coordinator,
+                step="evaluate",
+            ) from None
+
+    async def _ask(self, questions: list[bytes]) -> None:
+        """Make the answer, once."""
+        try:
+            found = await asyncio.to_thread(self._made, questions)
+        except UmpcError as error:
+            self._answer.set_exception(error)
+        except Exception:  # all who wait must hear of it
+            log.exception("the answer failed")
+            failed = LocalProtocolError("the dealer failed to answer; see its log")
+            self._answer.set_exception(failed)
+        else:
+            self._answer.set_result(found)
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether its seeds are gone."""
+        return self._asking is not None
+
+    def _made(self, questions: list[bytes]) -> list[Frame]:
+        members, study = self.attempt.members, self.attempt.study
+        keys = check_members(study, members, self._verify, None, "evaluate")
+        is_signed = self._dealing.is_signed
+        if len(questions) != len(keys) or not all(
+            is_signed(node, key, questions[node]) for node, key in enumerate(keys)
+        ):
+            raise RemoteProtocolError(
+                f"{study.coordinator} passed on a statement that its node has not signed",
+                culprit=study.coordinator,
+                step="evaluate",
+            )
+        return list(self._dealing.answer(questions))
 
 
 # --- frame queue ----------------------------------------------------------------------------------

@@ -33,7 +33,7 @@ from umpc.protocols.grid.settings import BACKEND, EDGES
 from umpc.protocols.registry import USUAL, chosen_protocol, find_protocol
 from umpc.protocols.u_mpc.theory import bits_of_an_edge
 from umpc.study.document import Study
-from umpc.study.settings import keys_of
+from umpc.study.settings import HONEST, keys_of
 from umpc.study.sizes import Member, Sizes
 
 USUAL_RECORDS = 10_000
@@ -46,6 +46,11 @@ GARBLED_SECONDS = 2e-5
 """Seconds to garble and evaluate an edge without a dealer."""
 TRANSFER_SECONDS = 1e-6
 """Seconds of a transfer of a cross term without a dealer, at both of its ends together."""
+PAIRS_OF_LIARS = (
+    "pairs, as every file without a definite backend has them in this grade; "
+    'backend = "grid" takes all sets, with less noise'
+)
+"""A file of this grade stays the study that it was, so that nothing is charged twice."""
 TWICE = 2
 """A table is worked on at the dealer, and then at all nodes at once."""
 
@@ -98,6 +103,8 @@ def choose(entries: Mapping[str, Any], study_of: StudyOf, records: int | None) -
         return ChosenWay(
             pairs, by_pairs, "pairs, because the grid lacks some of the file's settings"
         )
+    if _is_of_liars(study_of, by_pairs):
+        return ChosenWay(pairs, by_pairs, PAIRS_OF_LIARS)
     count = USUAL_RECORDS if records is None else records
     if cheaper := _pairs_need_less(study_of, by_pairs, count):
         return ChosenWay(pairs, by_pairs, cheaper)
@@ -116,6 +123,14 @@ def choose(entries: Mapping[str, Any], study_of: StudyOf, records: int | None) -
     if is_cheaper:
         return ChosenWay(grid, by_grid, f"the grid: {compared}")
     return ChosenWay(pairs, by_pairs, f"pairs: {compared}")
+
+
+def _is_of_liars(study_of: StudyOf, by_pairs: Mapping[str, Any]) -> bool:
+    """Whether nodes may lie in a study of pairs that is possible."""
+    try:
+        return study_of(_ways()[0], by_pairs).adversary != HONEST
+    except UmpcError:
+        return False
 
 
 def _pairs_need_less(study_of: StudyOf, by_pairs: Mapping[str, Any], records: int) -> str:

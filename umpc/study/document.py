@@ -182,6 +182,14 @@ class StudyKeys(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
         return self.settings.edges
 
     @property
+    def edge_grade(self) -> str:
+        """The grade that decides how far one record can move an edge's value.
+
+        It is the study's own, but where liars' tables are proved to be tables of records.
+        """
+        return HONEST if self.settings.proves_tables else self.adversary
+
+    @property
     def noise(self) -> str:
         return self.settings.noise
 
@@ -384,7 +392,7 @@ class Study(StudyKeys, frozen=True):
     def strata_share_epsilon(self) -> bool:
         """Whether the strata of a statistic share its part of ε (`several.py`)."""
         return bool(
-            self.stratum_field and self.adversary == HONEST and self.settings.noise in LAPLACE
+            self.stratum_field and self.edge_grade == HONEST and self.settings.noise in LAPLACE
         )
 
     @cached_property
@@ -446,3 +454,10 @@ class Study(StudyKeys, frozen=True):
 
 def _without_addresses(nodes: Sequence[Participant]) -> tuple[Participant, ...]:
     return tuple(Participant(node.name, "") for node in nodes)
+
+
+def dealer_of(study: Study) -> tuple[str, str]:
+    """The name and address of the study's dealer. Raises: LocalProtocolError without one."""
+    if study.dealer is None:
+        raise LocalProtocolError("a study without a dealer has nobody to ask")
+    return study.dealer.name, study.dealer.address

@@ -303,7 +303,7 @@ def edge_range(study: Study, kernel: Kernel) -> Range:
 
     This is the only place that says so: a grade that lets a liar flip bits widens the range here.
     """
-    interval = edge_interval(kernel, study.adversary)
+    interval = edge_interval(kernel, study.edge_grade)
     return floor(interval.low / kernel.unit), ceil(interval.high / kernel.unit)
 
 

@@ -343,15 +343,32 @@ STEPS = {
     "total": 18,
     "triples": 19,
     "toss": 20,
+    "list": 21,
+    "opening": 22,
+    "inverses": 23,
+    "proof": 24,
+    "answer": 25,
+    "statement": 26,
 }
 """The names of the steps and their numbers on the wire."""
 FROM_OTHERS = frozenset({"node_seed", "material", "heap"})
 """The steps that a dealer or a shuffler sends."""
 TO_SHUFFLERS = frozenset({"shares", "pad"})
-WITH_COORDINATOR = frozenset({"histogram", "total"})
-"""The steps of an aggregation: masked vectors to the coordinator, and their total from it."""
+WITH_COORDINATOR = frozenset(
+    {"histogram", "total", "list", "opening", "inverses", "proof", "statement", "answer"}
+)
+"""The steps of an aggregation: masked vectors to the coordinator, their total from it, and where
+nodes may lie what each says besides, and the dealer's answer about it."""
 BETWEEN_NODES = frozenset(STEPS) - FROM_OTHERS - TO_SHUFFLERS - WITH_COORDINATOR
-TOGETHER = {"ot_extend": ("labels", 0), "pad": ("shares", 0), "total": ("histogram", 0)}
+TOGETHER = {
+    "ot_extend": ("labels", 0),
+    "pad": ("shares", 0),
+    "total": ("histogram", 0),
+    "list": ("histogram", 0),
+    "opening": ("histogram", 0),
+    "proof": ("inverses", 0),
+    "statement": ("inverses", 0),
+}
 """Steps that share the round of another step.
 
 Both nodes of a link, or one node to both shufflers, send them at once. A total answers the masked

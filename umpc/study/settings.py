@@ -93,6 +93,15 @@ class Settings:
         return False
 
     @property
+    def proves_tables(self) -> bool:
+        """Whether what liars put in is proved to be records, so that no edge has another value."""
+        return False
+
+    def delta_of_proofs(self, adversary: str, nodes: int, records: int) -> Fraction:
+        """The probability with which a false table passes for one, whatever liars hash."""
+        return Fraction(0)
+
+    @property
     def edges(self) -> str:
         """The sets of records that are averaged over: "all", "2n", "1p" or a number."""
         return "all"

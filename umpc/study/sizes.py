@@ -197,7 +197,7 @@ class Sizes:
         people = self.study.people
         most = people.records if people else 1
         changes = (
-            edge_change(kernel, self.study.adversary) / kernel.unit
+            edge_change(kernel, self.study.edge_grade) / kernel.unit
             for kernel in self.study.parsed_kernels
         )
         return tuple(most * self.max_degree * ceil(change) for change in changes)

@@ -18,6 +18,7 @@ Certificates hold the name and the role of a process.
 | `status.py` | errors as gRPC statuses, and back |
 | `stream.py` | one stream to a peer: open, read, write, time limit, loss, violation, end |
 | `stream_reader.py` | the messages of a stream as they come, and why it ended |
+| `dealer_answer.py` | the call by which a dealer's answer about an attempt is heard |
 | `greeting.py` | a short call: who is there, and which version it runs |
 | `hub/` | calls through a hub, for processes that only dial out |
 

@@ -67,6 +67,7 @@ BEATEN = frozenset(
     {
         "/umpc.v1.Node/Study",
         "/umpc.v1.Dealer/Deal",
+        "/umpc.v1.Dealer/Answer",
         "/umpc.v1.Shuffler/Deliver",
         "/umpc.v1.Shuffler/Collect",
     }

@@ -262,6 +262,8 @@ class DealerStub(Greeted, Protocol):
 
     def Deal(self) -> Call[pb.DealRequest, pb.Frame]: ...
 
+    def Answer(self, request: pb.AnswerRequest, /) -> Call[Never, pb.Frame]: ...
+
 
 class ShufflerStub(Greeted, Protocol):
     """The calls to a shuffler."""

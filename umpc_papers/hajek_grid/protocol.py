@@ -17,7 +17,7 @@ from umpc.planning.reference_table import PredictedError, ReferenceTable
 from umpc.protocols.base.coordinator import CoordinatorSide
 from umpc.protocols.base.node import NodeSide
 from umpc.protocols.base.promise import PromiseTerms
-from umpc.protocols.base.protocol import Line, Variant
+from umpc.protocols.base.protocol import Line, StudyProtocol, Variant
 from umpc.protocols.base.seed_agreement import Entropy
 from umpc.protocols.grid.attempt import GridAttempt
 from umpc.protocols.grid.coarse import check_coarse
@@ -28,7 +28,7 @@ from umpc.protocols.u_mpc.theory import error_of_sums
 from umpc.study.attempt import Attempt
 from umpc.study.cost import Cost
 from umpc.study.document import Study
-from umpc.study.settings import Settings
+from umpc.study.settings import HONEST, Settings
 from umpc.study.sizes import Member, Sizes
 from umpc_papers.hajek_grid.binding import (
     bound_of,
@@ -49,6 +49,8 @@ class HajekGridProtocol(GridProtocol):
     """A noisy sum over all pairs, with noise for a private bound of its local sensitivity."""
 
     settings: type[Settings] = HajekGridSettings
+    adversaries: tuple[str, ...] = (HONEST,)
+    """The scale of the second answer's noise follows from shares, also from those of a liar."""
     chosen_by: Mapping[str, str] = MappingProxyType({})
     questions = 1
     protects_people = False  # the bound is of one replaced record
@@ -56,6 +58,9 @@ class HajekGridProtocol(GridProtocol):
 
     def read_settings(self, entries: Mapping[str, Any], nodes: int, epsilon: str) -> Settings:
         return super().read_settings({"noise": "distributed", **entries}, nodes, epsilon)
+
+    def check_grade(self, study: Study) -> None:
+        StudyProtocol.check_grade(self, study)
 
     def check(self, study: Study) -> None:
         check_settings(study)

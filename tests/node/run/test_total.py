@@ -25,6 +25,9 @@ def frame(step: str, number: int) -> Frame:
 class Aggregation:
     """A vector of two frames, which notes what it is asked."""
 
+    exchanges = 1
+    asks = False
+
     def __init__(self) -> None:
         self.asked: list[Any] = []
 
@@ -34,6 +37,9 @@ class Aggregation:
     def take(self, given: Frame) -> bool:
         self.asked.append(given.chunk)
         return given.chunk == 1
+
+    def hear(self, given: Frame) -> bool:
+        raise AssertionError("no dealer was asked")
 
     def sign(self) -> bytes:
         self.asked.append("sign")
@@ -63,7 +69,7 @@ def play(*said: m.CoordinatorMessage) -> tuple[list[Any], Aggregation, Others]:
         run.stream.proposed = grid_study()
         others = Others(run)
         try:
-            await add_up(run, others, aggregation)
+            await add_up(run, others, bytes(32), aggregation)
         finally:
             others.end(is_good=False)
         return others

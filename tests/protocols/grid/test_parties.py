@@ -10,13 +10,13 @@ import pytest
 
 from tests.support.grid import COUNTS, GridRun, cells_of, grid_study
 from tests.support.studies import KENDALL, SPEARMAN, Entropy, random_tables
-from umpc.crypto.ring import Ring
+from umpc.crypto.ring import RINGS, Ring
 from umpc.errors import EncodingError, LocalProtocolError, RemoteProtocolError
 from umpc.node.run.context import SMALL_STUDY, is_small
 from umpc.protocols.grid import masked_form as masks
 from umpc.protocols.grid.attempt import GridDealing, total_statement
 from umpc.protocols.grid.cross_terms import DealerlessAttempt
-from umpc.protocols.grid.masked_form import MaskLayout, inner, masked_forms
+from umpc.protocols.grid.masked_form import MaskLayout, masked_forms
 from umpc.simulation import AUTHORITY
 
 STUDY = grid_study(x=("0", "6"), y=("0", "4"))
@@ -80,10 +80,10 @@ def test_own_parts_are_left_out_where_no_record_has_a_value_with_itself(kernel, 
     )
     grid = run.prepare().attempt.grid
     (form,) = grid.forms
-    (pair_sum,) = masked_forms(grid)
+    (pair_sum,) = masked_forms(grid, RINGS[-1])
     table = np.arange(1, grid.cells + 1, dtype=np.uint64)
     assert form.diagonal().any() == has_own
-    assert pair_sum.own(table) == -inner(form.diagonal(), table)
+    assert pair_sum.own(table) == -RINGS[-1].inner(form.diagonal(), table)
 
 
 def test_the_size_of_an_attempt_counts_cells_and_not_sets():
@@ -255,10 +255,10 @@ def test_a_layout_reads_what_it_writes(monkeypatch, bits, cells):
 def test_an_inner_product_is_exact_modulo_the_ring():
     words = masks.mask_stream(bytes(32), b"inner").words(70_000)
     exact = sum(int(word) ** 2 for word in words) % (1 << 64)
-    assert inner(words, words) == exact
+    assert RINGS[-1].inner(words, words) == exact
     short = words.astype(np.uint32)
     exact = sum(int(word) ** 2 for word in short) % (1 << 32)
-    assert inner(short, short) == exact
+    assert RINGS[0].inner(short, short) == exact
 
 
 def test_masks_of_two_nodes_and_of_two_attempts_differ():
@@ -284,7 +284,9 @@ def test_shares_of_a_vector_add_up_to_what_follows_from_all_masks():
         shares += stream.words(cells, ring.dtype)
         assert not node.table._vectors
     dealt = run.nodes[-1].table._vectors[0]
-    vector, _ = next(masked_forms(run.attempt.grid)).dealt(masks.widened(masks_of_all))
+    vector, _ = next(masked_forms(run.attempt.grid, run.attempt.ring)).dealt(
+        masks.widened(masks_of_all)
+    )
     assert (shares + dealt == vector.astype(ring.dtype)).all() and shares.all()
     report = run.count().send().tell().confirm().finish()
     assert report.sets == report.edges == 84

@@ -37,7 +37,13 @@ def test_usual_noise_is_that_of_u_mpc():
 
 
 REFUSED = [
-    ({"adversary": LYING_NODES}, 'any vector passes for a histogram.*backend = "shared"'),
+    ({"adversary": LYING_NODES, "noise": "in_mpc"}, 'needs noise = "distributed"'),
+    ({"adversary": LYING_NODES, "levels": 3}, "takes no levels"),
+    ({"adversary": LYING_NODES, "kernels": "(a.x - b.x) * (a.y - b.y)"}, "records add up values"),
+    (
+        {"adversary": LYING_NODES, "kernels": "abs(a.x + a.y - b.x - b.y)"},
+        "a cell may be that of no record",
+    ),
     ({"edges": "2n"}, 'over all sets, got edges = "2n"'),
     ({"kernels": "a.x", "degree": 1}, "each node adds up its own records"),
     (

@@ -13,10 +13,11 @@ from tests.support.grid import cells_of, grid_study
 from tests.support.mpc_studies import ALPHA, homogeneity, uniformity
 from tests.support.studies import KENDALL, Entropy, table
 from umpc.crypto.prg import Stream
+from umpc.crypto.ring import RINGS
 from umpc.protocols.grid import attempt as dealing
 from umpc.protocols.grid import masked_form as masks
 from umpc.protocols.grid import node as node_module
-from umpc.protocols.grid.masked_form import inner, widened
+from umpc.protocols.grid.masked_form import widened
 from umpc.simulation import Simulated, simulate
 
 STUDY = grid_study(KENDALL, 3, x=("0", "1"), y=("0", "1"))
@@ -50,7 +51,12 @@ def leftover(run: Simulated, known: int) -> int:
     total = widened(frames_of(run, "coordinator"))
     image = form.apply(total)
     share = int.from_bytes(run.transcript.shares[0], "little")
-    bare = share - known - inner(total, image) + 2 * inner(widened(frames_of(run, "node-0")), image)
+    bare = (
+        share
+        - known
+        - RINGS[-1].inner(total, image)
+        + 2 * RINGS[-1].inner(widened(frames_of(run, "node-0")), image)
+    )
     cell = int(run.attempt.grid.cell_of(DATA[0])[0])
     rest = (bare - 2 * int(image[cell])) % (1 << bits)
     return int(min(rest, (1 << bits) - rest) < SMALL)

@@ -305,7 +305,7 @@ def test_people_see_that_there_is_no_dealer():
 
 def test_a_lying_node_is_refused():
     refused = grid_study(**ALONE, adversary="lying_nodes", noise="distributed")
-    assert_refused(refused, StudyError, "makes no promise under adversary")
+    assert_refused(refused, StudyError, "needs a dealer")
 
 
 # --- views ----------------------------------------------------------------------------------------

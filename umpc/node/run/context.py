@@ -56,7 +56,7 @@ class Site:
     dial: a link to a peer that comes later in the study.
     await_link: the link that an earlier peer dials. Both take the study, the peer's index, the
         meeting's name, and the `StandingWith` the peer where the run may use a channel, or None.
-    dial_dealer: connects a `DealerCall`.
+    dial_dealer: connects a `DealerCall` or an `AnswerCall`.
     open_spool: room on disk for so many bytes.
     open_delivery: opens the streams to the shufflers.
     record: appends rows to the audit trail, on disk when it returns.

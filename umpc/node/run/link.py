@@ -23,7 +23,7 @@ from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.protocols.base.node import MeshSide
 from umpc.study.cost import sent_by_round
 from umpc.study.document import Study
-from umpc.study.messages import Frame, Key, StepBytes
+from umpc.study.messages import Frame, Key, StepBytes, round_of
 from umpc.transport.patience import together
 from umpc.transport.stream import RpcStream, as_received
 from umpc.transport.stream_reader import StreamReader, lost
@@ -388,5 +388,6 @@ class RunLinks:
     @property
     def rounds_used(self) -> int:
         """The number of rounds on data."""
-        between_nodes = {used for link in self.made.values() for used in link.rounds_used}
-        return len(between_nodes) + bool(self._with_coordinator)
+        used = {each for link in self.made.values() for each in link.rounds_used}
+        used.update(round_of(*place) for place in self._with_coordinator)
+        return len(used)

@@ -38,7 +38,9 @@ from umpc.node.standing import PreparedAttempt
 from umpc.protocols.base.node import NodeAggregation, NodeSide
 from umpc.protocols.registry import check_new_run, decode_study, protocol_of
 from umpc.study import messages as m
+from umpc.study.document import dealer_of
 from umpc.study.messages import Frame
+from umpc.transport.dealer_answer import AnswerCall
 from umpc.transport.patience import read_apart, waited_for
 
 log = logging.getLogger("umpc.node")
@@ -255,7 +257,7 @@ async def _evaluate(
         while await briefly(_goes_on, steps):
             pass
     if side.aggregation is not None:
-        await add_up(run, others, side.aggregation)
+        await add_up(run, others, side.attempt.id, side.aggregation)
     failpoint("before-ready")
     held = await hold(run, side)
     failpoint("after-hold")
@@ -270,7 +272,9 @@ def _goes_on(steps: Iterator[None]) -> bool:
     return False
 
 
-async def add_up(run: RunContext, others: Others, aggregation: NodeAggregation) -> None:
+async def add_up(
+    run: RunContext, others: Others, attempt: bytes, aggregation: NodeAggregation
+) -> None:
     """Send this node's masked vector, and take the total that all nodes have signed.
 
     It is part of *evaluate* (`umpc/protocols/base/node.py`): the vector up, the total down,
@@ -280,22 +284,43 @@ async def add_up(run: RunContext, others: Others, aggregation: NodeAggregation) 
     Raises: RemoteProtocolError, StepTimeout naming the coordinator.
     """
     stream, compute = run.stream, run.compute.briefly
-    frames = aggregation.masked()
-    while (frame := await compute(_next, frames)) is not None:
-        await stream.send(m.Part(frame))
-        others.links.count_with_coordinator(frame)
-        failpoint("during-histogram")
-    failpoint("after-histogram")
-    is_complete = False
-    while not is_complete:
-        part = await stream.expect(m.Part)
-        others.links.count_with_coordinator(part.frame)
-        is_complete = await compute(aggregation.take, part.frame)
-        failpoint("during-total")
+    for number in range(1, aggregation.exchanges + 1):
+        frames = aggregation.masked()
+        while (frame := await compute(_next, frames)) is not None:
+            await stream.send(m.Part(frame))
+            others.links.count_with_coordinator(frame)
+            failpoint("during-histogram")
+        failpoint("after-histogram")
+        if aggregation.asks and number == aggregation.exchanges:
+            await _ask_dealer(run, others, attempt, aggregation)
+        is_complete = False
+        while not is_complete:
+            part = await stream.expect(m.Part)
+            others.links.count_with_coordinator(part.frame)
+            is_complete = await compute(aggregation.take, part.frame)
+            failpoint("during-total")
     await stream.send(m.TotalSigned(await compute(aggregation.sign)))
     failpoint("after-total")
     confirmed = await stream.expect(m.TotalConfirmed)
     await compute(aggregation.confirm, confirmed.signatures)
+
+
+async def _ask_dealer(
+    run: RunContext, others: Others, attempt: bytes, aggregation: NodeAggregation
+) -> None:
+    """Take the dealer's one answer about what all nodes signed."""
+    call = AnswerCall(dealer_of(run.study), run.study.seconds_per_step, attempt)
+
+    def hear(frame: Frame) -> bool:
+        others.links.count_with_coordinator(frame)
+        return aggregation.hear(frame)
+
+    try:
+        await run.site.dial_dealer(call)
+        failpoint("before-answer")
+        await call.hear(hear)
+    finally:
+        await call.close()
 
 
 def _next(frames: Iterator[Frame]) -> Frame | None:

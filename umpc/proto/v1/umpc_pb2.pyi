@@ -30,6 +30,12 @@ class Step(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     TOTAL: _ClassVar[Step]
     TRIPLES: _ClassVar[Step]
     TOSS: _ClassVar[Step]
+    LIST: _ClassVar[Step]
+    OPENING: _ClassVar[Step]
+    INVERSES: _ClassVar[Step]
+    PROOF: _ClassVar[Step]
+    ANSWER: _ClassVar[Step]
+    STATEMENT: _ClassVar[Step]
 
 class HubKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -60,6 +66,12 @@ HISTOGRAM: Step
 TOTAL: Step
 TRIPLES: Step
 TOSS: Step
+LIST: Step
+OPENING: Step
+INVERSES: Step
+PROOF: Step
+ANSWER: Step
+STATEMENT: Step
 HUB_KIND_UNSPECIFIED: HubKind
 HUB_OPEN: HubKind
 HUB_ACCEPT: HubKind
@@ -406,6 +418,14 @@ class DealRequest(_message.Message):
     signatures: _containers.RepeatedScalarFieldContainer[bytes]
     piece: Piece
     def __init__(self, study: _Optional[bytes] = ..., members: _Optional[_Iterable[_Union[Member, _Mapping]]] = ..., openings: _Optional[_Iterable[bytes]] = ..., signatures: _Optional[_Iterable[bytes]] = ..., piece: _Optional[_Union[Piece, _Mapping]] = ...) -> None: ...
+
+class AnswerRequest(_message.Message):
+    __slots__ = ("attempt", "statements")
+    ATTEMPT_FIELD_NUMBER: _ClassVar[int]
+    STATEMENTS_FIELD_NUMBER: _ClassVar[int]
+    attempt: bytes
+    statements: _containers.RepeatedScalarFieldContainer[bytes]
+    def __init__(self, attempt: _Optional[bytes] = ..., statements: _Optional[_Iterable[bytes]] = ...) -> None: ...
 
 class ShuffleRequest(_message.Message):
     __slots__ = ("begin", "frame")

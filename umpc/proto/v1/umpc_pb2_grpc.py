@@ -258,6 +258,11 @@ class DealerStub:
                 request_serializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.DealRequest.SerializeToString,
                 response_deserializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.Frame.FromString,
                 _registered_method=True)
+        self.Answer = channel.unary_stream(
+                '/umpc.v1.Dealer/Answer',
+                request_serializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.AnswerRequest.SerializeToString,
+                response_deserializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.Frame.FromString,
+                _registered_method=True)
 
 
 class DealerServicer:
@@ -276,6 +281,13 @@ class DealerServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Answer(self, request, context):
+        """The dealer's one answer, when all nodes of an attempt have signed what they heard and said.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_DealerServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -287,6 +299,11 @@ def add_DealerServicer_to_server(servicer, server):
             'Deal': grpc.stream_stream_rpc_method_handler(
                     servicer.Deal,
                     request_deserializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.DealRequest.FromString,
+                    response_serializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.Frame.SerializeToString,
+            ),
+            'Answer': grpc.unary_stream_rpc_method_handler(
+                    servicer.Answer,
+                    request_deserializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.AnswerRequest.FromString,
                     response_serializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.Frame.SerializeToString,
             ),
     }
@@ -343,6 +360,33 @@ class Dealer:
             target,
             '/umpc.v1.Dealer/Deal',
             umpc_dot_proto_dot_v1_dot_umpc__pb2.DealRequest.SerializeToString,
+            umpc_dot_proto_dot_v1_dot_umpc__pb2.Frame.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Answer(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/umpc.v1.Dealer/Answer',
+            umpc_dot_proto_dot_v1_dot_umpc__pb2.AnswerRequest.SerializeToString,
             umpc_dot_proto_dot_v1_dot_umpc__pb2.Frame.FromString,
             options,
             channel_credentials,

@@ -79,7 +79,13 @@ class HeapSide(Protocol):
 
 
 class CoordinatorAggregation(Protocol):
-    """The part of a coordinator's side that adds the vectors up."""
+    """The part of a coordinator's side that adds the vectors up.
+
+    exchanges, asks: as of `NodeAggregation`.
+    """
+
+    exchanges: int
+    asks: bool
 
     def add(self, node: int, frame: Frame) -> bool:
         """Add the next frame of a node's vector. Raises: RemoteProtocolError naming the node.
@@ -88,8 +94,21 @@ class CoordinatorAggregation(Protocol):
         """
         ...
 
-    def total(self) -> Iterator[Frame]:
-        """The total, once all vectors are added."""
+    def told(self, node: int) -> Iterator[Frame]:
+        """The frames that a node is told in this exchange, once all nodes have said theirs."""
+        ...
+
+    def end_exchange(self) -> None:
+        """All nodes have said all of an exchange. Raises: RemoteProtocolError naming a node."""
+        ...
+
+    @property
+    def questions(self) -> list[bytes]:
+        """All nodes' signed statements for the dealer, after the last exchange."""
+        ...
+
+    def hear(self, frame: Frame) -> bool:
+        """Take the next frame of the dealer's answer. Returns: whether it was the last one."""
         ...
 
     def check_signed(self, signatures: Sequence[bytes]) -> None:

@@ -152,17 +152,29 @@ class MeshSide(Protocol):
 
 
 class NodeAggregation(Protocol):
-    """The part of a node's side that has its vector added to those of all other nodes."""
+    """The part of a node's side that has its vector added to those of all other nodes.
+
+    exchanges: how often `masked` leaves and an answer is taken; once, unless nodes may lie.
+    asks: whether the dealer is asked about what was said, before the last answer is taken.
+    """
+
+    exchanges: int
+    asks: bool
 
     def masked(self) -> Iterator[Frame]:
-        """The node's masked vector, once."""
+        """The node's masked vector, once, or what it says in the next exchange."""
         ...
 
     def take(self, frame: Frame) -> bool:
-        """Take the next frame of the total. Raises: RemoteProtocolError naming the coordinator.
+        """Take the next frame of the exchange's answer, such as the total.
 
         Returns: whether it was the last one.
+        Raises: RemoteProtocolError naming the coordinator.
         """
+        ...
+
+    def hear(self, frame: Frame) -> bool:
+        """Take the next frame of the dealer's answer. Returns: whether it was the last one."""
         ...
 
     def sign(self) -> bytes:

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -88,6 +88,22 @@ class Dealing(Protocol):
 
     def deal_one(self, chunk: Chunk) -> Iterator[tuple[int, Frame]]:
         """The material of one chunk: (node, frame) for each owner, in the attempt's order."""
+        ...
+
+
+@runtime_checkable
+class AnsweringDealer(Dealing, Protocol):
+    """The dealer of a protocol whose nodes ask once more, after all have said something."""
+
+    def is_signed(self, node: int, key: bytes, question: bytes) -> bool:
+        """Whether a node, by its public key, signed its statement of this attempt."""
+        ...
+
+    def answer(self, questions: Sequence[bytes]) -> Iterator[Frame]:
+        """The dealer's word on all nodes' statements, once.
+
+        Args: questions: each node's statement with its signature, which was checked.
+        """
         ...
 
 

@@ -218,7 +218,7 @@ class GridDealing:
         # one seed a node, of which its mask is a stream
         self._seeds = [entropy(SEED_BYTES) for _ in attempt.members]
         self._dealt = 0
-        self._forms = masked_forms(attempt.grid)
+        self._forms = masked_forms(attempt.grid, attempt.ring)
         self._masks: Elements | None = None
         self._vector: Elements | None = None
         self._numbers: list[int] = []
@@ -269,7 +269,8 @@ class GridDealing:
         for seed in self._seeds[:-1]:
             stream = vector_stream(seed, self.attempt.id, number)
             for start, stop in layout.ranges:
-                missing[start:stop] -= stream.words(stop - start, layout.ring.dtype)
+                theirs = layout.ring.drawn(stream, stop - start)
+                missing[start:stop] = layout.ring.minus(missing[start:stop], theirs)
         return missing
 
     def _deal_numbers(self, chunk: Chunk, masks: Elements) -> Iterator[tuple[int, Frame]]:
@@ -279,12 +280,12 @@ class GridDealing:
         self._vector = None
         ring = self.attempt.ring
         last = len(self._seeds) - 1
-        missing = np.array(numbers, dtype=np.uint64).astype(ring.dtype)
+        missing = np.array([ring.encode(number) for number in numbers], dtype=ring.dtype)
         for node in range(last):
             # uniform share for each node but the last
-            share = np.frombuffer(self._entropy(ring.bytes * len(numbers)), dtype=ring.dtype)
+            share = ring.uniform(self._entropy, len(numbers))
             # additive shares of c: the last one is what is missing
-            missing -= share
+            missing = ring.minus(missing, share)
             yield node, self._frame(chunk, share)
         yield last, self._frame(chunk, missing)
 
@@ -301,5 +302,6 @@ class GridDealing:
             stream = mask_stream(seed, self.attempt.id)
             for start, stop in layout.ranges:
                 # a = Σ a_u, frame by frame
-                total[start:stop] += stream.words(stop - start, layout.ring.dtype)
+                mask = layout.ring.drawn(stream, stop - start)
+                total[start:stop] = layout.ring.plus(total[start:stop], mask)
         return total.astype(working_kind(layout.ring, self.attempt.study.degree), copy=False)

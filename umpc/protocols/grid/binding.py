@@ -16,12 +16,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 
+from umpc.crypto.prime_field import PRIME
 from umpc.crypto.ring import RINGS, Ring, ring_that_holds
 from umpc.errors import KernelError, RangeError
 from umpc.mpc.backends import predict
 from umpc.protocols.grid.attempt import GridAttempt
 from umpc.protocols.grid.coarse import cut_points
 from umpc.protocols.grid.cross_terms import DealerlessAttempt, check_transfers
+from umpc.protocols.grid.lookup_proof import bytes_by_step, check_lists
 from umpc.protocols.grid.masked_form import HISTOGRAM, TOTAL, factor_of, masked_forms
 from umpc.protocols.grid.operators import (
     DyadicGrid,
@@ -35,6 +37,7 @@ from umpc.protocols.u_mpc.noise_binding import coins_of, noise_of_sums
 from umpc.study.cost import Cost, sent_by_round
 from umpc.study.document import Study
 from umpc.study.messages import frame_of
+from umpc.study.settings import HONEST
 from umpc.study.sizes import Member, Sizes
 from umpc.ustat.clear import Columns
 from umpc.ustat.estimators import estimate
@@ -81,12 +84,12 @@ def statistic_of_grid(study: Study, columns: Columns, first: int) -> float | Non
     """
     grid = grid_of(study)
     table = grid.tabulate(columns)
+    ring = RINGS[-1]
     factor = factor_of(study.degree)
     records = len(next(iter(columns.values())))
     sizes = Sizes(study, records, first)
-    ring = RINGS[-1]
     means = []
-    for form, kernel in zip(masked_forms(grid), study.parsed_kernels, strict=True):
+    for form, kernel in zip(masked_forms(grid, ring), study.parsed_kernels, strict=True):
         public = form.public(table, form.image(table))
         # the oracle: 2·S (6·S) of all records in the clear
         multiplied = ring.decode(ring.encode(public + form.own(table)))
@@ -105,7 +108,11 @@ def ring_of(sizes: Sizes) -> Ring:
         sizes.edges * kernel.magnitude_units + law.tail_bound()
         for kernel, law in zip(study.parsed_kernels, laws, strict=True)
     )
-    if ring := ring_that_holds(bound):
+    ring = ring_that_holds(bound)
+    if study.adversary != HONEST:
+        # shares in F: integers of magnitude up to p/2 are told apart
+        ring = PRIME if bound <= PRIME.largest else None
+    if ring is not None:
         return ring
     raise RangeError(
         f"{factor} times the sum over all sets, with its noise, may reach 2^{bound.bit_length()}, "
@@ -124,6 +131,8 @@ def grid_attempt(study: Study, members: Sequence[Member], openings: Sequence[byt
     ring = ring_of(sizes)
     grid = grid_of(study)
     kind = GridAttempt
+    if study.adversary != HONEST:
+        check_lists([member.records for member in members])
     if study.preprocessing == "none":
         check_transfers(study, members, grid, ring.bits - 1)
         kind = DealerlessAttempt
@@ -132,6 +141,8 @@ def grid_attempt(study: Study, members: Sequence[Member], openings: Sequence[byt
 
 # --- cost -----------------------------------------------------------------------------------------
 
+ROUNDS_OF_PROOF = 2
+"""Rounds of a total whose nodes may lie: second lists and proofs, and the dealer's answer."""
 OPERATION_SECONDS = 5e-9
 """Seconds of one ring operation on a cell, with what moves the cell.
 
@@ -154,6 +165,11 @@ def cost_of(attempt: GridAttempt) -> Cost:
     if isinstance(attempt, DealerlessAttempt):
         return replace(rest, bytes_offline=rest.bytes_offline + _set_up_bytes(attempt))
     layout = attempt.layout
+    if attempt.study.adversary != HONEST:
+        sent = tuple(
+            sent_by_round(bytes_by_step(attempt, node)) for node in range(len(attempt.members))
+        )
+        return replace(rest, sent=sent, rounds=rest.rounds + ROUNDS_OF_PROOF)
     # ĥ_u up, Ĥ down
     vector = {(step, 0): layout.wire_bytes(step) for step in (HISTOGRAM, TOTAL)}
     return replace(rest, sent=tuple(sent_by_round(vector) for _ in attempt.members))

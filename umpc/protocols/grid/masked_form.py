@@ -23,10 +23,9 @@ from math import factorial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from umpc.crypto.prg import Stream, derive
-from umpc.crypto.ring import Elements, Ring, Word
+from umpc.crypto.ring import Elements, Ring
 from umpc.errors import EncodingError, RemoteProtocolError
 from umpc.mpc.arrays import Words
 from umpc.protocols.grid.operators import DyadicGrid, Form, Grid, TripleForm
@@ -58,24 +57,16 @@ def widened(elements: Elements) -> Words:
     return elements.astype(np.uint64, copy=False)
 
 
-def inner(left: NDArray[Word], right: NDArray[Word]) -> int:
-    """⟨left, right⟩ modulo 2^w, in one pass without an array of products.
-
-    Args: both (n,) of one ring, uint32 or uint64. Returns: congruent to it, and below 2^w.
-    """
-    # products wrap mod 2^w, which is what is wanted
-    return int(np.einsum("i,i->", left, right))
-
-
 @dataclass(frozen=True)
 class MaskLayout:
     """The cells of a vector, frame by frame.
 
-    Args: ring: of the elements. cells: D.
+    Args: ring: of the elements. cells: D. owners: whose vector it is, where each node has one.
     """
 
     ring: Ring
     cells: int
+    owners: tuple[int, ...] = ()
 
     @property
     def in_frame(self) -> int:
@@ -97,7 +88,7 @@ class MaskLayout:
         """The frame of the cells from `start` on."""
         number = start // self.in_frame
         payload = values.astype(self.ring.dtype.newbyteorder("<"), copy=False).tobytes()
-        return Frame(step, (), number, len(values), self.ring.bits, payload)
+        return Frame(step, self.owners, number, len(values), self.ring.bits, payload)
 
     def read(self, step: str, number: int, frame: Frame) -> tuple[int, Elements]:
         """The first cell and the elements of a frame. Args: number: of the frame that is due.
@@ -106,7 +97,7 @@ class MaskLayout:
         """
         start = number * self.in_frame
         count = min(self.in_frame, self.cells - start)
-        due = (step, 0, (), number)
+        due = (step, 0, self.owners, number)
         size = count * self.ring.bytes
         sizes = (frame.count, frame.width, len(frame.payload))
         # frames come in order, each once
@@ -119,7 +110,8 @@ class MaskLayout:
                 f"{frame.count} of {frame.width} bits came in {len(frame.payload)} bytes"
             )
         kind = self.ring.dtype.newbyteorder("<")
-        return start, np.frombuffer(frame.payload, dtype=kind).astype(self.ring.dtype, copy=False)
+        values = np.frombuffer(frame.payload, dtype=kind).astype(self.ring.dtype, copy=False)
+        return start, self.ring.checked(values)
 
     def heard(self, step: str, number: int, frame: Frame, sender: str) -> tuple[int, Elements]:
         """`read` of a sender's frame. Raises: RemoteProtocolError naming it."""
@@ -135,7 +127,7 @@ class MaskLayout:
         full, rest = divmod(self.cells, self.in_frame)
         counts = [self.in_frame] * full + [rest] * bool(rest)
         return sum(
-            frame_bytes(step, (), number, count, self.ring.bits, count * self.ring.bytes)
+            frame_bytes(step, self.owners, number, count, self.ring.bits, count * self.ring.bytes)
             for number, count in enumerate(counts)
         )
 
@@ -158,15 +150,18 @@ def working_kind(ring: Ring, degree: int) -> np.dtype[np.unsignedinteger[Any]]:
 
 @dataclass(frozen=True)
 class PairSum:
-    """A sum over pairs, doubled."""
+    """A sum over pairs, doubled. Args: cells: of the table."""
 
     form: Form
+    ring: Ring
+    cells: int
     times = 2
     """The multiple of ⟨mask, image⟩ that a share is less by."""
 
     def image(self, total: Elements) -> Elements:
         """The vector by which masks are multiplied. Args: total: (cells,) of `working_kind`."""
-        return self.form.apply(total)
+        growth = self.cells * self.form.magnitude
+        return self.ring.linear(self.form.apply, total, growth)
 
     def public(self, total: Elements, image: Elements) -> int:
         """The part of the sum that everybody knows. Args: image: of this total.
@@ -174,7 +169,7 @@ class PairSum:
         Returns: congruent to the part.
         """
         # Ĥᵀ A Ĥ, which everybody can compute
-        return inner(total, image)
+        return self.ring.inner(total, image)
 
     def dealt(self, mask: Elements) -> tuple[Elements | None, int]:
         """The vector, if there is one, and the number of which the dealer deals shares.
@@ -182,14 +177,15 @@ class PairSum:
         Args: mask: (cells,) of `working_kind`, the sum of all masks.
         """
         # c = aᵀ A a, of which the nodes get shares
-        return None, inner(mask, self.form.apply(mask))
+        return None, self.ring.inner(mask, self.image(mask))
 
     def own(self, table: Words) -> int:
         """A node's part that is linear in its own table. Args: table: (cells,) uint64."""
         if isinstance(self.form, PairForm) and not self.form.own.terms:
             return 0  # f(r, r) is 0, as for differences and signs of them
         # pairs (r, r) are no pairs: take them out
-        return -inner(self.form.diagonal(), table)
+        factors = self.ring.array(self.form.diagonal().view(np.int64))
+        return -self.ring.inner(factors, table.astype(factors.dtype, copy=False))
 
 
 @dataclass(frozen=True)
@@ -197,6 +193,7 @@ class TripleSum:
     """A sum over triples, six times. Its methods are those of `PairSum`."""
 
     form: TripleForm
+    ring: Ring
     times = 1
 
     def image(self, total: Elements) -> Elements:
@@ -211,17 +208,17 @@ class TripleSum:
         return self.form.dealt(widened(mask))
 
     def own(self, table: Words) -> int:
-        return inner(self.form.diagonal(), table)
+        return self.ring.inner(self.form.diagonal(), table)
 
 
 MaskedForm = PairSum | TripleSum
 """One of a study's sums."""
 
 
-def masked_forms(grid: Grid | DyadicGrid) -> Iterator[MaskedForm]:
-    """The sums of a grid."""
+def masked_forms(grid: Grid | DyadicGrid, ring: Ring) -> Iterator[MaskedForm]:
+    """The sums of a grid, whose shares are in a ring."""
     for form in grid.forms:
         if isinstance(form, TripleForm):
-            yield TripleSum(form)
+            yield TripleSum(form, ring)
         else:
-            yield PairSum(form)
+            yield PairSum(form, ring, grid.cells)

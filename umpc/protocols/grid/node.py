@@ -45,7 +45,6 @@ from umpc.protocols.grid.masked_form import (
     HISTOGRAM,
     TOTAL,
     MaskedForm,
-    inner,
     mask_stream,
     masked_forms,
     vector_stream,
@@ -118,7 +117,7 @@ class GridNode(UMpcNode):
         table = grid.tabulate(self.columns)
         yield
         # one vector of the table's size at a time
-        self.table.put(table, [form.own(table) for form in masked_forms(grid)])
+        self.table.put(table, [form.own(table) for form in masked_forms(grid, self.attempt.ring)])
         self._inner_done = True
         yield
 
@@ -148,6 +147,9 @@ class NodeTable:
         seed: the dealer's, of this node's mask. It is forgotten when the share is made.
         own, keys: what the node signs with, and all nodes' public keys.
     """
+
+    exchanges = 1
+    asks = False
 
     def __init__(
         self,
@@ -203,11 +205,10 @@ class NodeTable:
         stream = mask_stream(self._seed, self.attempt.id)
         for start, stop in layout.ranges:
             # a_u of these cells
-            mask: Elements = stream.words(stop - start, layout.ring.dtype)
-            masked = table[start:stop].astype(layout.ring.dtype)
+            mask = layout.ring.drawn(stream, stop - start)
+            own = table[start:stop].astype(layout.ring.dtype)
             # ĥ_u = h_u + a_u: a one-time pad in the ring
-            masked += mask
-            yield layout.frame(HISTOGRAM, start, masked)
+            yield layout.frame(HISTOGRAM, start, layout.ring.plus(own, mask))
 
     def take(self, frame: Frame) -> bool:
         """The next frame of the total. Returns: whether it was the last one.
@@ -228,6 +229,10 @@ class NodeTable:
         self._came += 1
         return self._came == layout.frames
 
+    def hear(self, frame: Frame) -> bool:
+        """There is no answer."""
+        raise LocalProtocolError("the dealer of a grid answers where nodes may lie")
+
     @property
     def _statement(self) -> bytes:
         if self._came != self.attempt.layout.frames:
@@ -246,12 +251,15 @@ class NodeTable:
         relay = self.attempt.study.coordinator
         # every node heard one Ĥ, before any share is made
         check_signed(self._statement, self.attempt.members, self._keys, signatures, relay)
-        total = self._total
-        if total is None:
+        if self._total is None:
             raise LocalProtocolError("shares are made once, from the total")
+        self.make_shares(self._total)
+
+    def make_shares(self, total: Elements) -> None:
+        """The node's share of each sum, once all have the same total and it is checked."""
         of_total = [
             self._share(total, place, form)
-            for place, form in enumerate(masked_forms(self.attempt.grid))
+            for place, form in enumerate(masked_forms(self.attempt.grid, self.attempt.ring))
         ]
         parts = zip(self._numbers, self._own_parts, of_total, strict=True)
         # c_u − Σ f(r, r) − ⟨a_u, 2·A·Ĥ⟩
@@ -282,7 +290,8 @@ class NodeTable:
     def _with_vector(self, place: int, total: Elements) -> int:
         """⟨g_u, Ĥ⟩ modulo 2^w: the node's share of a sum's vector is dealt, or a stream."""
         if place in self._vectors:
-            return inner(self._vectors[place].astype(total.dtype), total)
+            vector = self._vectors[place].astype(total.dtype)
+            return self.attempt.ring.inner(vector, total)
         return self._with_stream(vector_stream(self._seed, self.attempt.id, place), total)
 
     def _with_stream(self, stream: Stream, image: Elements) -> int:
@@ -290,8 +299,8 @@ class NodeTable:
         layout = self.attempt.layout
         found = 0
         for start, stop in layout.ranges:
-            mask: Elements = stream.words(stop - start, layout.ring.dtype)
-            found += inner(mask.astype(image.dtype, copy=False), image[start:stop])
+            mask = layout.ring.drawn(stream, stop - start).astype(image.dtype, copy=False)
+            found += layout.ring.inner(mask, image[start:stop])
         return found
 
     @property

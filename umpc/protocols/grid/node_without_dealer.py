@@ -37,7 +37,7 @@ from umpc.mpc.transfers.ot_inner_products import (
 )
 from umpc.protocols.grid.binding import grid_attempt
 from umpc.protocols.grid.cross_terms import SET_UP_ROUND, CrossPair, DealerlessAttempt
-from umpc.protocols.grid.masked_form import PairSum, inner, masked_forms
+from umpc.protocols.grid.masked_form import PairSum, masked_forms
 from umpc.protocols.u_mpc.node import UMpcNode
 
 
@@ -118,11 +118,11 @@ class DealerlessNode(UMpcNode):
             table = grid.tabulate(self.columns)
             images = []
             own = []
-            for each in masked_forms(grid):
+            for each in masked_forms(grid, self.attempt.ring):
                 form = require(each, PairSum).form
                 images.append(form.apply(table))
                 # hᵀ A h − ⟨diagonal, h⟩: pairs inside the node
-                own.append(inner(table, images[-1]) + each.own(table))
+                own.append(self.attempt.ring.inner(table, images[-1]) + each.own(table))
             self._own_table = OwnTable(table, images, own)
         return self._own_table
 

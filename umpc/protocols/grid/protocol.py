@@ -17,9 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from umpc.crypto import field
 from umpc.crypto.ring import Ring
 from umpc.crypto.signing import Verify
-from umpc.errors import LocalProtocolError
+from umpc.errors import FailedCheck, LocalProtocolError, RemoteProtocolError
+from umpc.mpc.arrays import Words
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import require
 from umpc.planning.reference_table import PredictedError, ReferenceTable
@@ -38,8 +40,26 @@ from umpc.protocols.grid.binding import (
 )
 from umpc.protocols.grid.coarse import binned_table, check_coarse, described, limits_of
 from umpc.protocols.grid.cross_terms import DealerlessAttempt, check_transfers, transfers_of
-from umpc.protocols.grid.masked_form import HISTOGRAM, TOTAL, factor_of
-from umpc.protocols.grid.settings import BACKEND, EDGES, GridSettings, check_grade, check_settings
+from umpc.protocols.grid.lookup_proof import cells_by_class, check_lists, check_table, table_hash
+from umpc.protocols.grid.masked_form import HISTOGRAM, STEP, TOTAL, factor_of
+from umpc.protocols.grid.operators import Grid
+from umpc.protocols.grid.settings import (
+    BACKEND,
+    EDGES,
+    GridSettings,
+    check_grade,
+    check_settings,
+)
+from umpc.protocols.grid.verified import (
+    EXCHANGES,
+    DealerAnswer,
+    FieldVector,
+    Part,
+    VerifiedTranscript,
+    bytes_of,
+    incomplete,
+    inverses_of_cells,
+)
 from umpc.protocols.u_mpc.noise_binding import noise_of_sums
 from umpc.protocols.u_mpc.protocol import UMpc, UMpcCoordinator
 from umpc.protocols.u_mpc.settings import noisy_sums, sum_reports
@@ -50,7 +70,7 @@ from umpc.study.document import Study
 from umpc.study.making_report import Limits, check_sums, impossible
 from umpc.study.messages import Frame
 from umpc.study.report import SumReport
-from umpc.study.settings import HONEST, Settings
+from umpc.study.settings import HONEST, LYING_NODES, Settings
 from umpc.study.sizes import ClassCounts, Member, Sizes
 from umpc.ustat.clear import Columns
 
@@ -68,10 +88,9 @@ class GridProtocol(UMpc):
 
     settings: type[Settings] = GridSettings
     samplings = StudyProtocol.samplings
-    adversaries = (HONEST,)
+    adversaries: tuple[str, ...] = (HONEST, LYING_NODES)
     chosen_by: Mapping[str, str] = MappingProxyType({"backend": BACKEND})
     estimates_variance = False
-    usual_of_grade = StudyProtocol.usual_of_grade
     usual_of_degree = StudyProtocol.usual_of_degree
     complete = StudyProtocol.complete
     """A grid is over all sets, so nothing is left open."""
@@ -92,7 +111,9 @@ class GridProtocol(UMpc):
     def check(self, study: Study) -> None:
         check_settings(study)
         check_coarse(study)
-        grid_of(study)
+        grid = grid_of(study)
+        if study.adversary != HONEST:
+            check_table(study, require(grid, Grid))
 
     def describe(self, study: Study) -> Iterator[Line]:
         yield from super().describe(study)
@@ -117,6 +138,10 @@ class GridProtocol(UMpc):
         from umpc.protocols.grid.node import GridNode
         from umpc.protocols.grid.node_without_dealer import DealerlessNode
 
+        if study.adversary != HONEST:
+            from umpc.protocols.grid.verified_node import VerifiedNode
+
+            return VerifiedNode
         return DealerlessNode if study.preprocessing == "none" else GridNode
 
     def coordinator(self, study: Study, verify: Verify) -> CoordinatorSide:
@@ -124,8 +149,10 @@ class GridProtocol(UMpc):
 
     def dealing(self, attempt: Attempt, entropy: Entropy) -> Dealing:
         from umpc.protocols.grid.attempt import GridDealing
+        from umpc.protocols.grid.verified import VerifiedDealing
 
-        return GridDealing(require(attempt, GridAttempt), entropy)
+        kind = GridDealing if attempt.study.adversary == HONEST else VerifiedDealing
+        return kind(require(attempt, GridAttempt), entropy)
 
     def cost(self, attempt: Attempt) -> Cost:
         return cost_of(require(attempt, GridAttempt))
@@ -210,6 +237,9 @@ class TotalOfTables:
     Args: keys: the nodes' public keys.
     """
 
+    exchanges = 1
+    asks = False
+
     def __init__(self, attempt: GridAttempt, keys: Sequence[bytes]):
         self.attempt = attempt
         self._keys = keys
@@ -226,9 +256,26 @@ class TotalOfTables:
         # spec/grid.py, `run`: ĥ_u, uniform without the node's seed
         start, values = layout.heard(HISTOGRAM, self._came[node], frame, name)
         # Ĥ = Σ ĥ_u = H + a
-        self._total[start : start + len(values)] += values
+        cells = slice(start, start + len(values))
+        self._total[cells] = layout.ring.plus(self._total[cells], values)
         self._came[node] += 1
         return self._came[node] == layout.frames
+
+    def told(self, node: int) -> Iterator[Frame]:
+        """The frames that a node is told in this exchange."""
+        return self.total()
+
+    def end_exchange(self) -> None:
+        """The total needs no more than the sum of all tables."""
+
+    @property
+    def questions(self) -> list[bytes]:
+        """There are none."""
+        raise LocalProtocolError("the dealer of a grid is asked where nodes may lie")
+
+    def hear(self, frame: Frame) -> bool:
+        """There is no answer of a dealer."""
+        raise LocalProtocolError("the dealer of a grid answers where nodes may lie")
 
     def total(self) -> Iterator[Frame]:
         """The frames of the total, each time anew."""
@@ -248,6 +295,116 @@ class TotalOfTables:
         check_signed(statement, self.attempt.members, self._keys, signatures, None)
 
 
+class VerifiedTotal(TotalOfTables):
+    """The total of one attempt whose nodes may lie, and all that they say of it.
+
+    It keeps each masked table, so that it can name a node whose table is not its list.
+    """
+
+    exchanges = EXCHANGES
+    asks = True
+
+    def __init__(self, attempt: GridAttempt, keys: Sequence[bytes]):
+        super().__init__(attempt, keys)
+        nodes = range(len(attempt.members))
+        self.transcript = VerifiedTranscript(attempt, keys)
+        self.answer = DealerAnswer(attempt)
+        self._tables = [FieldVector(HISTOGRAM, attempt.layout) for _ in nodes]
+        self._looked: list[Words] = []
+        self._counted: list[list[int]] = []
+        self._exchange = 0
+        self._root = b""
+        self._due = self._parts_due()
+
+    def _parts_due(self) -> list[list[Part]]:
+        return [incomplete(each.parts[self._exchange]) for each in self.transcript.said]
+
+    def add(self, node: int, frame: Frame) -> bool:
+        """A node's next frame. Returns: whether it was the last one of the exchange.
+
+        Raises: RemoteProtocolError naming the node.
+        """
+        name = self.attempt.members[node].name
+        due = self._due[node]
+        if self._tables and not self._tables[node].is_complete:
+            super().add(node, frame)
+            self._tables[node].take(frame, name)
+            return False
+        part = due[0] if due else self.transcript.said[node].opening
+        part.take(frame, name)
+        if part.is_complete and due:
+            due.pop(0)
+        return not due
+
+    def end_exchange(self) -> None:
+        """All nodes have said all of an exchange. Raises: RemoteProtocolError naming a node."""
+        if self._exchange == 0:
+            self.transcript.check_opened(None)
+            for each, table, name in zip(
+                self.transcript.said, self._tables, self.transcript.names, strict=True
+            ):
+                state = table_hash(each.opening.salt, len(table.bytes))
+                state.update(table.bytes)
+                if each.opening.table != state.digest():
+                    raise RemoteProtocolError(
+                        f"other bytes than {name} signed came: it sent another table; it must be "
+                        "started anew",
+                        culprit=name,
+                        step=STEP,
+                    )
+            self._root = self.transcript.root(bytes_of(self._total))
+            # of each table, what its check needs: the tables themselves are many
+            at_cells = inverses_of_cells(self._root, len(self._total))
+            classes = cells_by_class(self.attempt)
+            for table in self._tables:
+                self._looked.append(field.inner_fk(table.values, at_cells))
+                self._counted.append([int(field.total(table.values[each])) for each in classes])
+            self._tables = []
+        self._said = [each.parts[self._exchange] for each in self.transcript.said]
+        self._told_total = self._exchange == 0
+        self._exchange += 1
+        if self._exchange < EXCHANGES:
+            self._due = self._parts_due()
+
+    def told(self, node: int) -> Iterator[Frame]:
+        if self._told_total:
+            yield from self.total()
+        for number, parts in enumerate(self._said):
+            if number != node:
+                for part in parts:
+                    yield from part.frames()
+
+    @property
+    def questions(self) -> list[bytes]:
+        """All nodes' signed statements. Raises: RemoteProtocolError naming a node."""
+        return self.transcript.questions(self._root)
+
+    def hear(self, frame: Frame) -> bool:
+        """The next frame of the dealer's answer. Returns: whether it was the last one."""
+        dealer = self.attempt.study.dealer
+        self.answer.take(frame, dealer.name if dealer else "the dealer")
+        return self.answer.is_complete
+
+    def check_signed(self, signatures: Sequence[bytes]) -> None:
+        """All that the nodes said holds, with the dealer's answer.
+
+        Raises: FailedCheck, RemoteProtocolError naming who lied.
+        """
+        self.transcript.check_statements(self._root, signatures, self.answer, None)
+        for node, (looked, counted) in enumerate(zip(self._looked, self._counted, strict=True)):
+            found = self.transcript.check_proof(node, self._root, self.answer)
+            # a node's own table must be its own list
+            is_table = np.array_equal(found, looked)
+            if not is_table or not self.transcript.classes_fit(counted, self.answer, node):
+                name = self.transcript.names[node]
+                raise FailedCheck(
+                    f"the table of {name} is not the histogram of its records; nothing was "
+                    "released",
+                    culprit=name,
+                    step=STEP,
+                )
+
+
 class GridCoordinator(UMpcCoordinator):
     """One study, one attempt. Lists are in the study's order of nodes."""
 
@@ -259,11 +416,14 @@ class GridCoordinator(UMpcCoordinator):
             return None
         if self._aggregation is None:
             attempt = require(self.attempt, GridAttempt)
-            self._aggregation = TotalOfTables(attempt, self._keys)
+            kind = TotalOfTables if self.study.adversary == HONEST else VerifiedTotal
+            self._aggregation = kind(attempt, self._keys)
         return self._aggregation
 
     def check_sizes(self, members: Sequence[Member]) -> None:
         sizes = Sizes.of(self.study, members)
+        if self.study.adversary != HONEST:
+            check_lists([member.records for member in members])
         _ = sizes.edges
         ring = ring_of(sizes)
         grid = grid_of(self.study)
@@ -289,7 +449,7 @@ class GridCoordinator(UMpcCoordinator):
         """
         laws = noise_of_sums(sizes)
         factor = factor_of(self.study.degree)
-        multiplied = noisy_sums(shares, len(self.study.kernels))
+        multiplied = noisy_sums(shares, len(self.study.kernels), ring_of(sizes))
         # each is 2·S (6·S): another remainder means that somebody deviated
         if any(total % factor for total in multiplied):
             raise impossible(self.study, f"shares add up to a multiple of {factor}")

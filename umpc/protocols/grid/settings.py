@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Annotated
 
 import msgspec
 
+from umpc.crypto.field import P
 from umpc.errors import StudyError
+from umpc.protocols.grid.operators.layout import MAX_CELLS
 from umpc.protocols.u_mpc.settings import COMMITTEE_NOISES, NOISES, check_noise
 from umpc.study.document import Study
 from umpc.study.parts import FieldBins, Participant
@@ -20,6 +23,9 @@ EDGES = "all"
 DEGREES = (2, 3)
 """The records of a set. A kernel of three records must compare one of them with both others."""
 USUAL_LEVELS = 17
+MOST_HASHES = 1 << 60
+"""Hashes that liars make to find a challenge that suits them, at most."""
+DEGREE_OF_PROOF = 2
 DEGREE_WITHOUT_DEALER = 2
 """Cross terms of triples belong to three nodes, and transfers take two."""
 PAIRS = 'backend = "shared" with a number of edges such as edges = "2n"'
@@ -86,6 +92,17 @@ class GridSettings(
     ] = 0
 
     @property
+    def proves_tables(self) -> bool:
+        return True
+
+    def delta_of_proofs(self, adversary: str, nodes: int, records: int) -> Fraction:
+        if adversary == HONEST:
+            return Fraction(0)
+        # docs/verified_grid.md: q·(D + 2n + 2N)/(p² − p), with N ≤ 2n + 4 at each node
+        points = MAX_CELLS + 6 * records + 8 * nodes
+        return Fraction(MOST_HASHES * points, P * P - P)
+
+    @property
     def coins(self) -> str:
         return "transfers" if self.noise in COMMITTEE_NOISES else "none"
 
@@ -137,11 +154,20 @@ def check_dealer(study: Study, settings: GridSettings) -> None:
 
 
 def check_grade(study: Study) -> None:
-    """Raises: StudyError for a grade of promise in which nodes or the coordinator lie."""
-    if study.adversary != HONEST:
-        raise StudyError(
-            f'backend = "grid" makes no promise under adversary = "{study.adversary}": any vector '
-            f"passes for a histogram, so a node that lies has no bound, and a coordinator that "
-            f"adds to the total reads records. {PAIRS_INSTEAD.capitalize()}, or adversary = "
-            f'"{HONEST}"'
-        )
+    """Raises: StudyError for a study that makes no promise where nodes or the coordinator lie."""
+    if study.adversary == HONEST:
+        return
+    settings = study.settings_as(GridSettings)
+    reasons = (
+        (len(study.nodes) < 2, "takes two nodes or more"),
+        (settings.preprocessing != "dealer", "needs a dealer, who opens one point of each proof"),
+        (settings.noise != "distributed", 'needs noise = "distributed": each node adds its own'),
+        (settings.levels > 0, "takes no levels: one pair could count at each of them"),
+        (study.degree != DEGREE_OF_PROOF, "is of pairs"),
+    )
+    for holds, reason in reasons:
+        if holds:
+            raise StudyError(
+                f'backend = "grid" with adversary = "{study.adversary}" {reason}. Change that, '
+                f'{PAIRS_INSTEAD}, or adversary = "{HONEST}"'
+            )

@@ -91,7 +91,7 @@ def _skellam(
 
 
 def delta_of_sums(sizes: Sizes) -> Fraction:
-    """δ of a study: its own, that of finite bits, and that of a committee without honest member."""
+    """δ of a study: its own, of finite bits, of a committee of liars, and of false proofs."""
     study = sizes.study
     laws = noise_of_sums(sizes)
     # δ of finite bits of each threshold
@@ -100,7 +100,8 @@ def delta_of_sums(sizes: Sizes) -> Fraction:
     all_nodes = committee_size(len(study.nodes), study.max_colluding) == len(study.nodes)
     # Sinh & Ramon 2025, M_HF: all members collude
     dishonest = Fraction(1, 1 << FAILURE_BITS) if draws and not all_nodes else Fraction(0)
-    return min(Fraction(1), study.exact_delta + bits + dishonest)
+    unproved = study.settings.delta_of_proofs(study.adversary, len(study.nodes), sizes.records)
+    return min(Fraction(1), study.exact_delta + bits + dishonest + unproved)
 
 
 def least_delta_of_bits(study: Study) -> Fraction:
@@ -109,7 +110,7 @@ def least_delta_of_bits(study: Study) -> Fraction:
         return Fraction(0)
     parts = zip(study.parsed_kernels, study.epsilons, strict=True)
     # a record in one edge: the least that it may change
-    changes = [(edge_change(each, study.adversary) / each.unit, part) for each, part in parts]
+    changes = [(edge_change(each, study.edge_grade) / each.unit, part) for each, part in parts]
     return sum((_committee_laplace(part, ceil(most)).delta for most, part in changes), Fraction(0))
 
 
@@ -160,7 +161,7 @@ def ring_for(sizes: Sizes, tails: Sequence[int]) -> Ring:
     Raises: RangeError.
     """
     kernels = zip(sizes.study.parsed_kernels, tails, strict=True)
-    adversary = sizes.study.adversary
+    adversary = sizes.study.edge_grade
     return smallest_ring(
         max(
             # |Σ f| ≤ |E| · max |f|, and noise but for 2^-64

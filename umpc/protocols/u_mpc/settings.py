@@ -356,11 +356,10 @@ def noisy_sums(shares: Sequence[bytes], sums: int, ring: Ring | None = None) -> 
         np.frombuffer(share, dtype=ring.dtype.newbyteorder("<")).reshape(sums, -1)
         for share in shares
     ]
-    parts = np.stack([row.sum(axis=1, dtype=ring.dtype) for row in rows])
     # zero shares cancel mod 2^w
-    totals = parts.sum(axis=0, dtype=ring.dtype)
+    totals = [sum(int(ring.total(row[number])) for row in rows) for number in range(sums)]
     # signed: the ring holds sum and noise
-    return [ring.decode(int(total)) for total in totals]
+    return [ring.decode(total) for total in totals]
 
 
 def sampling_bound(width: float, sizes: Sizes) -> float:

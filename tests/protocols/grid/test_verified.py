@@ -1,0 +1,337 @@
+"""The grid where nodes may lie, among honest processes: the clear values at predicted costs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from tests.protocols.grid.test_grid_run import TAKEN
+from tests.protocols.grid.test_grid_run import study_of as library_study_of
+from tests.protocols.u_mpc.test_library import counts_of, tables_of
+from tests.support.grid import cells_of, grid_study
+from tests.support.mpc_studies import ALPHA, homogeneity, uniformity
+from tests.support.protocols import assert_refused, noise_of
+from tests.support.studies import (
+    AUC,
+    KENDALL,
+    LOUD,
+    TRIPLE,
+    Entropy,
+    clear_sums,
+    graph_of,
+    random_tables,
+    table,
+)
+from tests.support.verified import VerifiedRun
+from umpc.crypto import field
+from umpc.errors import LocalProtocolError, RangeError, StudyError
+from umpc.proto.codec import encode_frame
+from umpc.protocols.grid.binding import grid_of, ring_of
+from umpc.protocols.grid.lookup_proof import (
+    ANSWER,
+    INVERSES,
+    LIST,
+    MOST_RECORDS,
+    OPENING,
+    PROOF,
+    STATEMENT,
+    bytes_by_step,
+)
+from umpc.protocols.grid.masked_form import HISTOGRAM, TOTAL
+from umpc.protocols.registry import checked, protocol_of
+from umpc.protocols.u_mpc.settings import noisy_sums
+from umpc.simulation import Simulated, simulate
+from umpc.study.document import Study
+from umpc.study.parts import FieldBins
+from umpc.study.settings import HONEST, LYING_NODES
+from umpc.study.sizes import Sizes
+
+BEYOND = {"variance", "covariance", "clustering_scatter", "ranking_hinge", "contrastive_loss"}
+"""Statistics whose tables are no counts of records by their fields."""
+TRIPLES = {"spearman_rho", "spearman_rho_b", "vus"}
+NAMES = [name for name in TAKEN if name not in BEYOND | TRIPLES]
+STEPS = {HISTOGRAM, LIST, OPENING, TOTAL, INVERSES, PROOF, STATEMENT, ANSWER}
+
+
+def verified_study(kernels=KENDALL, nodes: int = 3, **changes) -> Study:
+    """A study of the grid whose nodes may lie, by default with hardly any noise."""
+    facts = {"x": ("0", "7"), "y": ("0", "7"), "epsilon": LOUD, "adversary": LYING_NODES}
+    return checked(grid_study(kernels, nodes, **{**facts, **changes}))
+
+
+def run_and_check(study: Study, tables, label: str) -> Simulated:
+    """A whole study in memory: all sums are the clear ones, and the costs those predicted."""
+    run = simulate(study, tables, Entropy(label))
+    expected = clear_sums(study, tables, graph_of(study, run.report))
+    found = noisy_sums(run.transcript.shares, len(study.kernels), run.attempt.ring)
+    assert found == [2 * each for each in expected], label
+    check_cost(run)
+    return run
+
+
+def check_cost(run: Simulated) -> None:
+    """Prediction is measurement, by each node and in all."""
+    report, sent = run.report, run.transcript
+    cost = protocol_of(run.attempt.study).cost(run.attempt)
+    assert report.rounds == report.rounds_predicted == cost.rounds == 4
+    assert report.bytes_online == report.bytes_online_predicted == cost.bytes_online
+    assert report.bytes_offline == report.bytes_offline_predicted == cost.bytes_offline
+    frames = sent.online + sent.told
+    online = sum(len(encode_frame(frame).SerializeToString()) for *_, frame in frames)
+    assert online + sum(map(len, sent.shares)) == cost.bytes_online
+    assert {frame.step for *_, frame in frames} == STEPS
+    for place, node in enumerate(run.attempt.study.nodes):
+        own: Counter[tuple[str, int]] = Counter()
+        for sender, receiver, frame in frames:
+            if node.name in (sender, receiver):
+                own[frame.step, frame.round] += len(encode_frame(frame).SerializeToString())
+        predicted = bytes_by_step(run.attempt, place)
+        assert own == {step: size for step, size in predicted.items() if size}
+
+
+@pytest.mark.parametrize("nodes", [2, 5])
+@pytest.mark.parametrize("name", NAMES)
+def test_statistics_of_the_library_are_the_clear_ones(name, nodes):
+    """Kendall's tau-b has three sums over one table; the AUC has two public classes."""
+    study = library_study_of(name, nodes).replaced(adversary=LYING_NODES)
+    label = f"verified {name} {nodes}"
+    run_and_check(study, tables_of(study, "ties", counts_of(name, nodes), label), label)
+
+
+@pytest.mark.parametrize(
+    "counts", [(1, 1), (2, 0), (0, 0, 2), (1, 0, 12), (9, 10), (40, 3, 1), (0, 70)]
+)
+@pytest.mark.parametrize("kernel", [KENDALL, "a.x == b.x"])
+def test_nodes_with_no_one_and_many_records(kernel, counts):
+    """Wires have three calls for nine records, and seven for ten."""
+    study = verified_study(kernel, len(counts))
+    tables = random_tables(counts, f"counts {counts}", high=7)
+    run_and_check(study, tables, f"counts {counts}")
+
+
+def test_all_records_in_one_cell():
+    study = verified_study("a.x * b.x * (a.x == b.x)")
+    tables = [{"x": np.full(count, 7)} for count in (5, 30, 1)]
+    run = run_and_check(study, tables, "one cell")
+    assert run.report.estimate == 49
+
+
+def test_two_public_classes_of_which_a_node_may_have_one_only():
+    study = verified_study(AUC, sampling="two_sample")
+    tables = [
+        table([1, 2, 7], [0] * 3, [0, 0, 0]),
+        table([], [], []),
+        table([0, 2, 5, 6], [0] * 4, [1, 0, 1, 1]),
+    ]
+    keys = {f.name for f in study.fields}
+    run_and_check(study, [{k: t[k] for k in keys} for t in tables], "classes")
+
+
+def test_records_in_bins():
+    """The result is the clear one of all records in their bins."""
+    bins = (FieldBins("x", cuts=("2", "5")), FieldBins("y", 2))
+    study = verified_study(bins=bins)
+    tables = random_tables((4, 1, 6), "bins", high=7)
+    run = simulate(study, tables, Entropy("bins"))
+    coarse = [table(np.digitize(t["x"], [2, 5]), np.digitize(t["y"], [4])) for t in tables]
+    (expected,) = clear_sums(study, coarse, graph_of(study, run.report))
+    (found,) = noisy_sums(run.transcript.shares, 1, run.attempt.ring)
+    assert found == 2 * expected
+    check_cost(run)
+
+
+def test_small_noise_is_whole_and_doubled():
+    study = verified_study(epsilon="1")
+    run = simulate(study, random_tables((3, 4, 2), "noise", high=7), Entropy("noise"))
+    (found,) = noisy_sums(run.transcript.shares, 1, run.attempt.ring)
+    assert found % 2 == 0
+    check_cost(run)
+
+
+def test_noise_is_that_of_honest_nodes():
+    """Each node's noise is calibrated as in grade honest, because every table is proved."""
+    tables = random_tables((3, 4, 2), "grades", high=7)
+    reports = [
+        simulate(verified_study(epsilon="1", adversary=grade), tables, Entropy("grades")).report
+        for grade in (HONEST, LYING_NODES)
+    ]
+    assert reports[0].noise_std == reports[1].noise_std > 0
+    assert reports[1].noise_std_if_honest in (None, reports[1].noise_std)
+
+
+# --- views ----------------------------------------------------------------------------------------
+
+
+def frames_of(run: Simulated):
+    """All frames without their payloads, in their order."""
+    sent = run.transcript
+    return [
+        (sender, receiver, frame.key, frame.count, frame.width, len(frame.payload))
+        for sender, receiver, frame in sent.offline + sent.online + sent.told
+    ]
+
+
+def test_frames_of_all_data_have_the_same_sizes_and_order():
+    study = library_study_of("kendall_tau_b", 3).replaced(adversary=LYING_NODES)
+    counts = (3, 0, 11)
+    kinds = ("random", "ties", "bounds", "all equal")
+    sets = [tables_of(study, kind, counts, "views") for kind in kinds]
+    found = [frames_of(simulate(study, each, Entropy("views"))) for each in sets]
+    assert all(each == found[0] for each in found)
+
+
+def words_of(run: Simulated, step: str) -> np.ndarray:
+    """The words of node-0's frames of a step; of the answer those of its part about node-0."""
+    frames = run.transcript.online if step != ANSWER else run.transcript.told
+    own = [f for s, to, f in frames if f.step == step and f.key[2] == (0,) and "node-0" in (s, to)]
+    return cells_of(own, 64)
+
+
+VIEWED = (HISTOGRAM, LIST, INVERSES, PROOF, ANSWER)
+RUNS = 60
+
+
+def test_what_a_node_says_is_uniform_and_one_law_for_two_records():
+    """The low bits of words of each message, over either record of node-0."""
+    study = verified_study(x=("0", "1"), y=("0", "1"))
+    others = (table([1], [0]), table([0], [1]))
+    samples = []
+    for number, mine in enumerate((table([0], [0]), table([1], [1]))):
+        entropy = Entropy(f"verified views {number}")
+        runs = [simulate(study, [mine, *others], entropy) for _ in range(RUNS)]
+        samples.append({step: np.array([int(words(r, step)) & 7 for r in runs]) for step in VIEWED})
+    for step in VIEWED:
+        p = homogeneity(samples[0][step], samples[1][step])
+        assert p > ALPHA, f"{step} tells the records apart: p = {p:.1e}"
+        p = min(uniformity(sample[step], 8) for sample in samples)
+        assert p > ALPHA, f"{step} is not uniform: p = {p:.1e}"
+
+
+def words(run: Simulated, step: str) -> int:
+    """The word of a message in which node-0's record would show without a mask."""
+    if step == HISTOGRAM:
+        sent = run.transcript.online
+        return int(cells_of([f for s, _, f in sent if (s, f.step) == ("node-0", step)], 64)[0])
+    return int(words_of(run, step)[0])
+
+
+def test_no_secret_is_shown():
+    run = simulate(verified_study(), random_tables((2, 2, 2), "shown"), Entropy("shown"))
+    shown = [run.nodes[0], run.nodes[0].table, run.nodes[0].table.transcript.said[0]]
+    assert all("redacted" in repr(each) for each in shown)
+
+
+# --- order of steps -------------------------------------------------------------------------------
+
+
+def test_a_node_says_everything_once_and_makes_its_shares_once():
+    run = VerifiedRun(verified_study(), random_tables((2, 3, 1), "once")).up_to_answer()
+    (node, *_) = run.tables
+    with pytest.raises(LocalProtocolError):
+        list(node.masked())
+    run.confirm()
+    with pytest.raises(LocalProtocolError, match="shares were made"):
+        node.confirm(run.signatures)
+    assert run.finish().estimate is not None
+
+
+def test_nothing_is_signed_before_the_proof_has_left():
+    run = VerifiedRun(verified_study(), random_tables((2, 3, 1), "early")).prepare().count()
+    run.up().down()
+    with pytest.raises(LocalProtocolError, match="after this node's proof has left"):
+        run.tables[0].sign()
+
+
+# --- refusals -------------------------------------------------------------------------------------
+
+SKEW = "abs(a.x + a.y - b.x - b.y) * (a.x == b.x)"
+REFUSED = [
+    ({"kernels": SKEW}, r"\(4 \(x\) × 7 \(x \+ y\)\) a cell may be that of no record"),
+    ({"kernels": "a.x * b.x"}, "records add up values"),
+    ({"kernels": "(a.x - b.x) * (a.y - b.y)"}, "records add up values"),
+    ({"nodes": 1}, "takes two nodes or more"),
+    ({"preprocessing": "none", "dealer": None}, "needs a dealer"),
+    ({"noise": "in_mpc"}, 'needs noise = "distributed"'),
+    ({"noise": "skellam", "delta": "1e-9"}, 'needs noise = "distributed"'),
+    ({"levels": 2}, "takes no levels"),
+    ({"kernels": TRIPLE, "degree": 3}, "is of pairs"),
+]
+
+
+@pytest.mark.parametrize(("changes", "reason"), REFUSED)
+def test_a_setting_without_a_promise_is_refused_with_what_to_take(changes, reason):
+    facts = {"adversary": LYING_NODES, **changes}
+    instead = f'(?s){reason}.*Change that, take backend = "shared".*or adversary = "honest"'
+    assert_refused(grid_study(**facts), StudyError, instead)
+
+
+def test_power_a_cell_of_no_record_has_values_beyond_the_kernels_range():
+    """So a node that lists such cells would see honest records weigh more than noise covers."""
+    study = grid_study(SKEW)
+    (kernel,), grid = study.parsed_kernels, grid_of(study)
+    rows = [grid.forms[0].apply(row) for row in np.eye(grid.cells, dtype=np.uint64)]
+    assert (np.array(rows).view(np.int64).max(), kernel.magnitude_units) == (6, 3)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_matrices_of_tables_that_are_taken_stay_in_the_kernels_range(name):
+    study = checked(library_study_of(name, 2).replaced(adversary=LYING_NODES))
+    grid = grid_of(study)
+    for form, kernel in zip(grid.forms, study.parsed_kernels, strict=True):
+        rows = [form.apply(row) for row in np.eye(grid.cells, dtype=np.uint64)]
+        assert np.abs(np.array(rows).view(np.int64)).max() <= kernel.magnitude_units
+
+
+@pytest.mark.parametrize("name", sorted(BEYOND | TRIPLES))
+def test_statistics_without_such_a_table_are_refused_with_what_to_take(name):
+    study = library_study_of(name, 2).replaced(adversary=LYING_NODES)
+    with pytest.raises(StudyError, match=r'take backend = "shared".*or adversary = "honest"'):
+        checked(study)
+
+
+def test_a_sum_near_half_of_p_is_refused():
+    """The least number of records at which twice the sum, with its noise, may pass p/2."""
+    study = verified_study("abs(a.x - b.x) * 1000000000000 + (a.x == b.x)", x=("0", "7"))
+
+    def bound(records: int) -> int:
+        sizes = Sizes(study, records, holders=3)
+        (noise,), (kernel,) = noise_of(sizes), study.parsed_kernels
+        return 2 * (sizes.edges * kernel.magnitude_units + noise.tail_bound())
+
+    fits, wraps = 2, 1 << 12
+    while wraps - fits > 1:
+        half = (fits + wraps) // 2
+        fits, wraps = (half, wraps) if bound(half) <= field.P // 2 else (fits, half)
+    assert ring_of(Sizes(study, fits, holders=3)).bits == 64
+    with pytest.raises(RangeError, match=r"narrow the fields' bounds.*backend = \"shared\""):
+        ring_of(Sizes(study, wraps, holders=3))
+
+
+def test_the_largest_sum_does_not_wrap():
+    """All records at the bound: twice the sum is more than 3/4 of p/2."""
+    study = verified_study(
+        "(a.x * b.x * 1000000000000000 + 1) * (a.x == b.x)", nodes=2, x=("0", "7")
+    )
+    tables = [{"x": np.full(9, 7)}, {"x": np.full(4, 7)}]
+    run = VerifiedRun(study, tables).up_to_answer().confirm()
+    found = run.attempt.ring.decode(sum(table.shares[0] for table in run.tables))
+    assert found == 2 * 78 * (49 * 10**15 + 1)
+    assert Fraction(found, field.P // 2) > Fraction(3, 4)
+
+
+def test_lists_that_would_fill_every_nodes_memory_are_refused():
+    study = verified_study("a.x * b.x * (a.x == b.x)")
+    side = protocol_of(study).coordinator(study, lambda certificate: None)
+    sizes = [Sized(MOST_RECORDS, 0), Sized(1, 0), Sized(0, 0)]
+    with pytest.raises(RangeError, match=r"24 bytes for each record.*at most 33554432"):
+        side.check_sizes(sizes)
+
+
+class Sized:
+    """A member of whom only the number of records counts."""
+
+    def __init__(self, records: int, first_class: int):
+        self.records, self.first_class = records, first_class

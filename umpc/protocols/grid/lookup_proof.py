@@ -1,0 +1,324 @@
+"""Proof that the opened total of all tables is a histogram, of which a dealer opens one point.
+
+Each node sends, under masks that the dealer knows, its table ĥ = h + a, the list ŷ = y + b of its
+records' cells, and after a challenge X the list ŵ = w + e of w_i = 1/(X − y_i). It proves in zero
+knowledge that w_i·(X − y_i) = 1 for all i, and then
+
+    Σ_u Σ_i 1/(X − y_i) = ⟨H, 1/(X − c)⟩
+
+says that H counts cells of the table, each record once. Both sides are linear in what the nodes
+sent and in what the dealer knows, so each side is added up where it is known.
+
+*Linear proof.* The products Σ ρ^i·((X − y_i)·w_i − 1) = 0 of one node, with proofs of √n elements
+(Boneh, Boyle, Corrigan-Gibbs, Gilboa & Ishai 2019, section 4). The factors are cut into L wires a
+side, of N − 1 calls each. A wire is the polynomial of degree below N that has a random value at the
+first N-th root of unity, and the wire's factors at the others. The proof is the random values, and
+the values of p = Σ f_j·g_j at the 2N-th roots. At one r outside F, the check reads f_j(r), g_j(r),
+p(r) and Σ p. They are uniform, or follow from what everybody knows: the random values hide the
+wires at one r, so a proof is read at one r only.
+
+Paper: none of this setting; spec/verified_grid.py has the protocol, docs/privacy.md the proof.
+Elements of F are uint64 below p; elements of K have a last axis of 2 (`umpc/crypto/field.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from umpc.crypto import field
+from umpc.crypto.field_transforms import extended, weights_at
+from umpc.crypto.prg import SEED_BYTES
+from umpc.crypto.prime_field import PRIME
+from umpc.crypto.signing import SIGNATURE_BYTES, begun_digest, digest
+from umpc.errors import RangeError, StudyError
+from umpc.mpc.arrays import Integers, Words
+from umpc.mpc.chunks import require
+from umpc.protocols.grid.attempt import GridAttempt
+from umpc.protocols.grid.masked_form import HISTOGRAM, TOTAL, MaskLayout
+from umpc.protocols.grid.operators import Grid
+from umpc.protocols.grid.operators.axis import ONE
+from umpc.protocols.grid.settings import PAIRS, PAIRS_INSTEAD
+from umpc.study.document import Study
+from umpc.study.messages import frame_bytes
+from umpc.study.settings import HONEST
+
+Digest = Any
+"""One of hashlib."""
+
+CLEAR = 1
+"""The public part of 1/(X − y): X counts where it is known, and once."""
+MASKED = 0
+
+
+@dataclass(frozen=True)
+class ProofShape:
+    """The wires and calls of a proof over a list of `records` products."""
+
+    records: int
+
+    @cached_property
+    def places(self) -> int:
+        """N ≥ 2, the least power of two with (N − 1)² ≥ n: the places of a wire."""
+        found = 2
+        while (found - 1) ** 2 < self.records:
+            found *= 2
+        return found
+
+    @property
+    def calls(self) -> int:
+        """The factors of a wire: N − 1."""
+        return self.places - 1
+
+    @property
+    def wires(self) -> int:
+        """L, the wires of a side."""
+        return -(-self.records // self.calls)
+
+    @property
+    def size(self) -> int:
+        """Elements of K in a proof: a random value for each wire, and 2N values of p."""
+        return 2 * self.wires + 2 * self.places
+
+    @property
+    def opened(self) -> int:
+        """Elements of K that a check reads: the wires at r, p at r, and Σ p over the calls."""
+        return 2 * self.wires + 2
+
+    def as_wires(self, factors: Words) -> Words:
+        """(records, 2) → (wires, calls, 2): number c·L + j is in call c of wire j; zeros behind."""
+        padded = np.zeros((self.wires * self.calls, 2), dtype=np.uint64)
+        padded[: self.records] = factors
+        return padded.reshape(self.calls, self.wires, 2).swapaxes(0, 1)
+
+
+def left_factors(x: Words, cells: Words, powers: Words, part: int) -> Words:
+    """((X if `part` is CLEAR else 0) − y_i)·ρ^i, which is linear in the cells.
+
+    Args: x: (2,). cells: (records,) in F. powers: (records, 2), ρ^1, ρ^2, …
+
+    Returns: (records, 2).
+    """
+    factors = np.zeros((len(cells), 2), dtype=np.uint64)
+    if part:
+        factors[:] = x
+    factors[:, 0] = field.subtract(factors[:, 0], cells)
+    return field.times(factors, powers)
+
+
+def make_proof(shape: ProofShape, left: Words, right: Words, random: Words) -> Words:
+    """A node's proof of Σ left_i·right_i. Args: random: (2 · wires, 2) fresh, of each wire.
+
+    Returns: (size, 2).
+    """
+    wires = shape.wires
+    sides = np.empty((2 * wires, shape.places, 2), dtype=np.uint64)
+    # a random value at the first root hides the wire at one r
+    sides[:, 0] = random
+    sides[:wires, 1:] = shape.as_wires(left)
+    sides[wires:, 1:] = shape.as_wires(right)
+    # values at the N-th roots → values at the 2N-th roots
+    wide = extended(sides, -2)
+    products = field.times(wide[:wires], wide[wires:])
+    # p = Σ f_j·g_j, of degree 2N − 2
+    values = field.total(products, 0)
+    return np.concatenate([random, values])
+
+
+def read_at(shape: ProofShape, left: Words, right: Words, proof: Words, r: Words) -> Words:
+    """The wires at r, p at r, and Σ p over the calls. It is linear in all but r.
+
+    Returns: (opened, 2).
+    """
+    wires, places = shape.wires, shape.places
+    narrow, wide = weights_at(places, r), weights_at(2 * places, r)
+    found = np.empty((shape.opened, 2), dtype=np.uint64)
+    for side, factors in enumerate((left, right)):
+        calls = field.inner_k(shape.as_wires(factors), narrow[1:])
+        # Lagrange: the random value and the factors at r
+        first = field.times(proof[side * wires : (side + 1) * wires], narrow[0])
+        found[side * wires : (side + 1) * wires] = field.add(calls, first)
+    values = proof[2 * wires :]
+    found[-2] = field.inner_k(values, wide)
+    # the N-th roots are every other 2N-th root
+    found[-1] = field.total(values[2::2], 0)
+    return found
+
+
+def products_hold(shape: ProofShape, opened: Words, powers: Words) -> bool:
+    """Whether the opened point belongs to true products. Args: opened: of both parts, added up."""
+    wires = shape.wires
+    at_r = field.inner_k(opened[:wires], opened[wires : 2 * wires])
+    # p(r) = Σ f_j(r)·g_j(r), and every product is ρ^i
+    is_product = np.array_equal(at_r, opened[-2])
+    return is_product and np.array_equal(opened[-1], field.total(powers, 0))
+
+
+def inverses(x: Words, cells: Words) -> Words:
+    """1/(X − y_i) for places of F. X is outside F, so there is no pole. Returns: (cells, 2)."""
+    differences = np.empty((len(cells), 2), dtype=np.uint64)
+    differences[:] = x
+    differences[:, 0] = field.subtract(differences[:, 0], cells)
+    return field.inverse_k(differences)
+
+
+# --- messages, and their sizes --------------------------------------------------------------------
+
+LIST = "list"
+OPENING = "opening"
+INVERSES = "inverses"
+PROOF = "proof"
+ANSWER = "answer"
+"""The steps of the frames of a verified total, besides those of a table."""
+DIGEST_BYTES = 32
+SALT_BYTES = 32
+OPENING_BYTES = SALT_BYTES + DIGEST_BYTES + SIGNATURE_BYTES
+STATEMENT_BYTES = 3 * DIGEST_BYTES
+STATEMENT = "statement"
+LIST_BYTES = 24
+"""Bytes of a record in both lists."""
+MOST_GROWTH_BITS = 60
+"""So that an operator is applied to pieces of three bits or more (`PrimeField.linear`)."""
+MOST_RECORDS = 1 << 25
+"""The most records of all nodes: 800 MB of lists at every node. A liar chooses its number."""
+
+
+def answer_layout(shape: ProofShape, classes: int, node: int) -> MaskLayout:
+    """One point of a proof, one number of the lookup, and one of each public class."""
+    return MaskLayout(PRIME, 2 * shape.opened + 2 + classes, (node,))
+
+
+def cells_by_class(attempt: GridAttempt) -> list[Integers]:
+    """The cells of each class of a public label; empty where the study has none."""
+    study = attempt.study
+    if not study.two_sample:
+        return []
+    layout = require(attempt.grid, Grid).layout
+    place = next(k for k, axis in enumerate(layout.axes) if axis.field == study.label)
+    digits = np.indices(layout.shape[1:])[place].reshape(-1)
+    return [np.flatnonzero(digits == each) for each in range(layout.axes[place].size)]
+
+
+def records_of(attempt: GridAttempt) -> list[int]:
+    """The records of each node, as it told them."""
+    return [member.records for member in attempt.members]
+
+
+def bytes_by_step(attempt: GridAttempt, node: int) -> dict[tuple[str, int], int]:
+    """Bytes of all frames that a node sends and gets on data, by (step, round)."""
+    shapes = [ProofShape(records) for records in records_of(attempt)]
+    found = {(step, 0): attempt.layout.wire_bytes(step) for step in (HISTOGRAM, TOTAL)}
+    # a node's own frames go up, and those of all others come down
+    for place, shape in enumerate(shapes):
+        layouts = (
+            (LIST, MaskLayout(PRIME, shape.records, (place,))),
+            (INVERSES, MaskLayout(PRIME, 2 * shape.records, (place,))),
+            (PROOF, MaskLayout(PRIME, 2 * shape.size, (place,))),
+            (ANSWER, answer_layout(shape, len(cells_by_class(attempt)), place)),
+        )
+        for step, size in ((OPENING, OPENING_BYTES), (STATEMENT, SIGNATURE_BYTES)):
+            one = frame_bytes(step, (place,), 0, size, 8, size)
+            found[step, 0] = found.get((step, 0), 0) + one
+        for step, layout in layouts:
+            found[step, 0] = found.get((step, 0), 0) + layout.wire_bytes(step)
+    head = SEED_BYTES + len(shapes) * (STATEMENT_BYTES + SIGNATURE_BYTES)
+    found[ANSWER, 0] += frame_bytes(ANSWER, (), 0, head, 8, head)
+    return found
+
+
+def check_table(study: Study, grid: Grid) -> None:
+    """Refuse a table with a cell that no record has, or in which records add up values.
+
+    A list proves that each record is in a cell. So each cell must be a record of the domain, or a
+    liar's cell would give a kernel values that it never has. Raises: StudyError, RangeError.
+    """
+    named = [axis.field for axis in grid.axes if axis != ONE]
+    # a record that adds its values to a table could add any
+    reason = "" if grid.counts else "in this one records add up values, as for a product"
+    # beside an axis of x + y, one of x has cells of no record, and the kernel's range is no bound
+    if not all(named) or len(set(named)) != len(named):
+        reason = f"in this one ({grid.text}) a cell may be that of no record"
+    if reason:
+        raise StudyError(
+            f'backend = "grid" with adversary = "{study.adversary}" is of tables that count '
+            f"records by their fields, and {reason}. Change that, {PAIRS_INSTEAD}, or "
+            f'adversary = "{HONEST}"'
+        )
+    growth = max(grid.cells * form.magnitude for form in grid.forms)
+    if growth.bit_length() > MOST_GROWTH_BITS:
+        raise RangeError(
+            f"a row of the grid's operator may reach {growth}, and at most 2^{MOST_GROWTH_BITS} is "
+            f"possible in this grade; take fewer cells, or {PAIRS_INSTEAD}"
+        )
+
+
+def check_lists(records: Sequence[int]) -> None:
+    """Refuse lists that would fill every node's memory. Raises: RangeError."""
+    if sum(records) > MOST_RECORDS:
+        raise RangeError(
+            f"every node gets {LIST_BYTES} bytes for each record, and the nodes have "
+            f"{sum(records)} records; at most {MOST_RECORDS} are possible in this grade. Take "
+            f"{PAIRS}"
+        )
+
+
+# --- digests and challenges -----------------------------------------------------------------------
+#
+# spec/verified_messages.py has the same functions. Salted digests let a dealer, who knows all
+# masks, test no guess of a table or a list.
+
+
+def table_hash(salt: bytes, size: int) -> Digest:
+    """A hash that takes the `size` bytes of a masked table piece by piece: H(salt, ĥ)."""
+    return begun_digest(b"umpc masked table 1", salt, rest=size)
+
+
+def opening_statement(attempt: bytes, node: int, salt: bytes, table: bytes, cells: bytes) -> bytes:
+    """d_u, which a node signs before the challenge X. Args: table: H(salt, ĥ). cells: ŷ."""
+    return digest(b"umpc verified table 1", attempt, _number(node), salt, table, cells)
+
+
+def root_of(attempt: bytes, openings: list[bytes], salts: list[bytes], total: bytes) -> bytes:
+    """R: everything that was said before X, by everybody. Args: openings: d_u. total: Ĥ."""
+    of_total = digest(b"umpc masked total 1", *salts, total)
+    return digest(b"umpc verified root 1", attempt, *openings, of_total)
+
+
+def inverses_digest(salt: bytes, inverse: bytes) -> bytes:
+    """H(salt, ŵ)."""
+    return digest(b"umpc masked inverses 1", salt, inverse)
+
+
+def proof_digest(salt: bytes, proof: bytes) -> bytes:
+    """H(salt, masked proof)."""
+    return digest(b"umpc masked proof 1", salt, proof)
+
+
+def transcript_statement(
+    attempt: bytes, node: int, root: bytes, inverse: bytes, proof: bytes
+) -> bytes:
+    """The bytes that a node signs of all that it heard and sent. Args: three digests."""
+    return digest(b"umpc verified proof 1", attempt, _number(node), root, inverse, proof)
+
+
+def challenge_x(root: bytes) -> Words:
+    """X, when all tables and lists are fixed."""
+    return field.challenge(digest(b"umpc lookup point 1", root))
+
+
+def challenge_rho(root: bytes, node: int, inverse: bytes) -> Words:
+    """ρ of one node, when its list ŵ is fixed."""
+    return field.challenge(digest(b"umpc proof powers 1", root, _number(node), inverse))
+
+
+def challenge_r(attempt: bytes, coin: bytes) -> Words:
+    """r, when all proofs are fixed. Args: coin: the dealer's, fresh."""
+    return field.challenge(digest(b"umpc proof point 1", attempt, coin))
+
+
+def _number(node: int) -> bytes:
+    return node.to_bytes(8, "little")
