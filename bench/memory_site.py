@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from umpc.errors import UmpcError
+from umpc.node.budget.ledger_store import StoredRelease
 from umpc.node.budget.store import HELD, StoredEntry
 from umpc.study.messages import Frame
 from umpc.transport.stream_reader import StreamReader, lost
@@ -84,9 +85,12 @@ class MemoryDealer:
 
 
 class MemoryLedger:
-    """A ledger that takes every reservation and keeps nothing on disk."""
+    """A ledger that takes every reservation, and keeps the held shares in memory."""
 
     hold_seconds = 3600
+
+    def __init__(self) -> None:
+        self._shares: dict[bytes, bytes] = {}
 
     def released(self, study: bytes) -> None: ...
 
@@ -99,9 +103,11 @@ class MemoryLedger:
     def cancel(self, study: bytes) -> None: ...
 
     def hold(self, study: bytes, attempt: bytes, share: bytes, table: bytes) -> StoredEntry:
+        self._shares[attempt] = share
         return StoredEntry(HELD, study, attempt, share, "", Fraction(1), Fraction(0))
 
-    def charge(self, study: bytes, attempt: bytes) -> None: ...
+    def charge(self, study: bytes, attempt: bytes) -> StoredRelease:
+        return StoredRelease(attempt, self._shares.pop(attempt))
 
 
 class NoParking:
