@@ -19,7 +19,7 @@ group of edwards25519 come from the packages `cryptography` and `nacl`; all else
 | `transfers.py` | their extension with its proofs, and products made of transfers |
 | `garbled.py` | garbled pairs: half gates with additive outputs |
 | `grid.py` | sums over all pairs by tables, with a dealer and without one |
-| `verified_grid.py` | the grid when nodes lie, which umpc does not run yet |
+| `verified_grid.py` | the grid when nodes lie |
 | `verified_messages.py` | its digests, statements and challenges |
 | `verified_checks.py` | the checks of its nodes |
 | `linear_proof.py` | its proof of products |
