@@ -243,6 +243,10 @@ def transcript(
         for root, each in zip(roots, seconds, strict=True)
     ]
     check_statements(study, statements, study["names"])
+    # so a digest of other bytes is its signer's fault, and not the relay's
+    for name, salt, each in zip(study["names"], opened["salts"], seconds, strict=True):
+        fits = digests_of(salt, each["inverses"], each["proof"]) == each["digests"]
+        require(fits, "a statement is signed", name)
     told = answer(study, dealt, statements)
     return {
         "firsts": firsts,
