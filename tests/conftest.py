@@ -7,11 +7,13 @@ import gc
 import os
 import signal
 import sys
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
 
 from tests.support import tables
+from tests.support.doors import Limit, limits
 from tests.support.long_tests import runs_now
 from umpc.native import field, garbled
 
@@ -43,17 +45,24 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 @pytest.fixture
-def in_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
+def limit() -> Iterator[Limit]:
+    """Make limits of umpc small for this test."""
+    with limits() as found:
+        yield found
+
+
+@pytest.fixture
+def in_numpy(limit: Limit) -> None:
     """Garbled edges, transfers and the field in numpy, whose steps a test looks at or changes."""
     for module in (garbled, field):
-        monkeypatch.setattr(module, "CHOSEN", None)
+        limit(module, CHOSEN=None)
 
 
 @pytest.fixture(params=["numpy", "compiled"])
-def both_ways(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+def both_ways(request: pytest.FixtureRequest, limit: Limit) -> None:
     """Garbled edges, transfers and the field in numpy, and then compiled where that can run."""
     for module in (garbled, field) if request.param == "numpy" else ():
-        monkeypatch.setattr(module, "CHOSEN", None)
+        limit(module, CHOSEN=None)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

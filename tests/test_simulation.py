@@ -61,11 +61,11 @@ def test_without_noise_the_estimate_is_the_mean_in_the_clear(kernel, degree, cou
     ],
     ids=["pairs", "two sums", "products", "pairs of three", "tables", "two samples"],
 )
-def test_many_chunks_give_the_same_as_one(monkeypatch, changes):
+def test_many_chunks_give_the_same_as_one(monkeypatch, limit, changes):
     study = make_study(nodes=3, epsilon=LOUD, **changes)
     tables = random_tables([9, 30, 5], "chunks", classes=study.two_sample)
     one = simulate(study, tables, Entropy("chunks"))
-    small_chunks(monkeypatch, field_bytes=100)
+    small_chunks(monkeypatch, limit, field_bytes=100)
     many = simulate(study, tables, Entropy("chunks"))
     assert many.report.sums == one.report.sums and many.report.estimate == one.report.estimate
     assert len(many.transcript.online) > len(one.transcript.online)

@@ -1,4 +1,4 @@
-"""Checks taken out and steps replaced by name: the only door through which a test changes umpc.
+"""Checks taken out, steps replaced, limits made small: the only door by which a test changes umpc.
 
 No command and no configuration reaches this module. No other module imports it, but the one of the
 papers' steps. A test shows with it that it would notice a missing check, a liar or broken code:
@@ -9,9 +9,12 @@ papers' steps. A test shows with it that it would notice a missing check, a liar
     with lying("node", own_noise=lambda honest, node, attempt: [0] * attempt.sums):
         ...    all nodes of this process run this function in place of the honest one
 
+    with limited(heartbeat, BEAT_SECONDS=0.01):
+        ...    little data and little time reach a limit
+
 A check is an `if` that only raises, or an `except` that names the culprit. `without` compiles its
 function anew without it, and puts the new code into the function itself. So every importer of the
-function runs it. Both contexts are for one thread.
+function runs it. All contexts are for one thread.
 """
 
 from __future__ import annotations
@@ -24,7 +27,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import cached_property, partial
 from importlib import import_module
-from types import CodeType, FunctionType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 from unittest.mock import patch
 
@@ -172,6 +175,68 @@ A test names a step without its underscores. A step that stands in several place
 """
 
 
+Limits = Mapping[str, str]
+LIMITS: Limits = {
+    "umpc.approval_page.server": "MOST_CONNECTIONS",
+    "umpc.cli.memory": "COLLECT_SECONDS",
+    "umpc.cli.node_page": "MOST_WAITING",
+    "umpc.cli.table": "EDGES_AT_ONCE EXACT_EDGES",
+    "umpc.cli.watch": "HUB_SECONDS",
+    "umpc.coordinator.client": "PAUSE_SECONDS",
+    "umpc.coordinator.run_file": "EVERY_SECONDS",
+    "umpc.dealer.server": "REMEMBERED SMALLEST_TASK",
+    "umpc.enrolment.listener": "REQUEST_SECONDS",
+    "umpc.hub.relay": "HUB_BYTES",
+    "umpc.hub.server": "PULSE_SECONDS SILENT_SECONDS",
+    "umpc.monitoring.metrics": "CALL_SECONDS",
+    "umpc.mpc.attempt": "FEW_EDGES",
+    "umpc.mpc.chunks": "WAVE_CHUNKS",
+    "umpc.mpc.garbled.cells": "WINDOW",
+    "umpc.mpc.garbled.garbling": "EDGES",
+    "umpc.mpc.garbled.plan": "CHECK_ROOM CHOICES_AT_ONCE EDGES LABELS_AT_ONCE MAX_PAYLOAD",
+    "umpc.mpc.masked.cells": "FIELDS_BYTES",
+    "umpc.mpc.masked.dcf": "KERNEL",
+    "umpc.mpc.masked.plan": "MATERIAL_BYTES MAX_CHUNK",
+    "umpc.mpc.masked.plan_items": "ONE_PIECE PIECE",
+    "umpc.mpc.transfers.correlated_ot": "PART",
+    "umpc.mpc.transfers.message_shapes": "MAX_PAYLOAD PART",
+    "umpc.mpc.transfers.ot_products": "PART",
+    "umpc.mpc.triples.plan": "MAX_CHUNK",
+    "umpc.native": "CHOSEN LIBRARY VERSION",
+    "umpc.native.field": "CHOSEN",
+    "umpc.native.garbled": "CHOSEN",
+    "umpc.node.approvals": "LOCK_SECONDS MAX_PENDING MAX_PENDING_BYTES",
+    "umpc.node.records": "PROGRESS_SECONDS",
+    "umpc.node.run.chunks": "SMALLEST_TASK",
+    "umpc.node.run.link": "FRAME_BYTES MAX_WAITING",
+    "umpc.node.table.object_store": "PIECE RETRIES",
+    "umpc.planning.prediction": "LEAST_A_CELL MOST_DRAWN",
+    "umpc.planning.reference_table": "MOST_RECORDS",
+    "umpc.planning.seconds": "LONG_ENOUGH NARROWINGS TRIAL_RECORDS",
+    "umpc.protocols.grid.cross_terms": "MAX_PAYLOAD MAX_TRANSFERS",
+    "umpc.protocols.grid.masked_form": "FRAME_BYTES",
+    "umpc.protocols.grid.operators.cuts": "CACHED",
+    "umpc.protocols.grid.operators.layout": "CACHED",
+    "umpc.protocols.grid.operators.leg": "CHUNK",
+    "umpc.transport.connections": "BEATEN",
+    "umpc.transport.heartbeat": "BEAT_SECONDS SILENT_SECONDS SURVEY SUSPECT_SECONDS",
+    "umpc.transport.hub.connection": "DIAL_SECONDS FIRST_PAUSE TELL_SECONDS TICK_SECONDS",
+    "umpc.transport.hub.numbering": "WINDOW",
+    "umpc.transport.hub.session": "OPEN_SECONDS PROBE_SECONDS",
+    "umpc.transport.identity": "LOOK_SECONDS",
+    "umpc.transport.patience": "RUN_QUEUE SHARE_SECONDS",
+    "umpc.transport.stream_reader": "REASON_SECONDS",
+    "umpc.ustat.cell_rows": "AT_ONCE",
+    "umpc.ustat.clear": "BLOCK_EDGES",
+    "umpc.ustat.edge_blocks": "BLOCK",
+    "umpc.ustat.error_law": "LEAST_LOGARITHM NOTHING",
+    "umpc.ustat.hypergraph": "COUNTED FEW_CELLS",
+    "umpc.ustat.ranges": "CHUNK",
+    "umpc.ustat.statistics": "LIBRARY",
+}
+"""Module → its limits, waits and choices that a test may make small or fix."""
+
+
 @contextmanager
 def without(check: str) -> Iterator[None]:
     """Run umpc without one of its `CHECKS`. Raises: LocalProtocolError where it is not found."""
@@ -205,6 +270,16 @@ def lying(role: str, /, table: Steps = STEPS, **steps: Callable[..., Any]) -> It
         for owner, name in known:
             if step := steps.get(name.strip("_")):
                 stack.enter_context(patch.object(at := _owner(owner), name, _lie(at, name, step)))
+        yield
+
+
+@contextmanager
+def limited(module: ModuleType, /, table: Limits = LIMITS, **values: Any) -> Iterator[None]:
+    """Give limits of a module other values. Raises: LocalProtocolError for one not in `LIMITS`."""
+    known = table.get(module.__name__, "").split()
+    if unknown := values.keys() - set(known):
+        raise LocalProtocolError(f"{module.__name__} has no limit {', '.join(sorted(unknown))}")
+    with patch.multiple(module, **values):
         yield
 
 

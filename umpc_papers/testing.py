@@ -1,10 +1,11 @@
-"""Steps of the papers' protocols that a test replaces by name, as those of `umpc.testing`."""
+"""Steps and limits of the papers' protocols that tests replace by name, as in `umpc.testing`."""
 
 from __future__ import annotations
 
 from functools import partial
 
-from umpc.testing import Steps
+from umpc.testing import Limits, Steps
+from umpc.testing import limited as limited_in
 from umpc.testing import lying as lying_in
 
 LOCAL = "umpc_papers.local"
@@ -44,5 +45,23 @@ STEPS: Steps = {
 }
 """Role → module or class → its steps, as in `umpc.testing.STEPS`."""
 
+LIMITS: Limits = {
+    "umpc_papers.bell_2pc.noise_binding": "BITS",
+    "umpc_papers.bell_2pc.pair_mechanisms": "BITS",
+    "umpc_papers.central.graph_terms": "MOST_VERTICES",
+    "umpc_papers.exact_sampling": "CHUNK_BYTES",
+    "umpc_papers.ghazi_shuffle.inbox": "MAX_PAYLOAD",
+    "umpc_papers.ghazi_shuffle.messages": "AT_ONCE",
+    "umpc_papers.hajek_grid.binding": "EXACT_FLOATS",
+    "umpc_papers.local.bell_ldp_protocol": "TRIALS",
+    "umpc_papers.local.cell_kernels": "MOST_PAIRS MOST_VALUES",
+    "umpc_papers.local.tuning": "COUNTS",
+    "umpc_papers.shuffler.run": "PATIENCE_SECONDS",
+    "umpc_papers.shuffler.server": "REMEMBERED",
+}
+"""Module → its limits, as in `umpc.testing.LIMITS`."""
+
 lying = partial(lying_in, table=STEPS)
 """`umpc.testing.lying` with these steps."""
+limited = partial(limited_in, table=LIMITS)
+"""`umpc.testing.limited` with these limits."""

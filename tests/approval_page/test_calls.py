@@ -17,6 +17,7 @@ from urllib.parse import urlencode
 
 import pytest
 
+from umpc.approval_page import server
 from umpc.approval_page.server import (
     FORM,
     HEADERS,
@@ -265,9 +266,9 @@ def test_the_server_listens_on_this_machine_only_and_checks_each_call():
             second.__enter__()
 
 
-def test_many_connections_that_send_nothing_end_and_the_page_answers(monkeypatch):
+def test_many_connections_that_send_nothing_end_and_the_page_answers(limit):
     site = Decisions()
-    monkeypatch.setattr("umpc.approval_page.server.MOST_CONNECTIONS", 4)
+    limit(server, MOST_CONNECTIONS=4)
     with served_page(site.read, site.decide) as page, ExitStack() as silent:
         _, _, host, token, _ = page.address.split("/")
         name, port = host.split(":")

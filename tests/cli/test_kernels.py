@@ -13,6 +13,7 @@ from umpc.coordinator.studyfile import load_kernel
 from umpc.errors import KernelError, StudyError
 from umpc.study.computation import computation_hash
 from umpc.study.parts import FieldText
+from umpc.ustat import statistics
 from umpc.ustat.statistics import LIBRARY
 from umpc.ustat.text import to_text
 
@@ -72,9 +73,9 @@ def test_every_statistic_of_the_list_has_a_range_and_costs():
     assert output.count(" range [") >= len(LIBRARY)
 
 
-def test_the_list_with_costs_adds_lines_to_a_statistic(monkeypatch):
+def test_the_list_with_costs_adds_lines_to_a_statistic(limit):
     two = {name: LIBRARY[name] for name in ("mean", "kendall_tau")}
-    monkeypatch.setattr("umpc.ustat.statistics.LIBRARY", two)
+    limit(statistics, LIBRARY=two)
     plain, costs = (CliRunner().invoke(kernels, given).output for given in ([], ["--costs"]))
     assert "rounds" not in plain and set(plain.splitlines()) < set(costs.splitlines())
     assert "range [-1, 1], Δf 2; against lying nodes Δf 6" in costs

@@ -35,8 +35,8 @@ def no_collector():
     gc.set_threshold(*thresholds)
 
 
-def test_what_studies_left_is_collected_once_for_all_that_ended(no_collector, monkeypatch):
-    monkeypatch.setattr(memory, "COLLECT_SECONDS", 0.0)
+def test_what_studies_left_is_collected_once_for_all_that_ended(no_collector, limit):
+    limit(memory, COLLECT_SECONDS=0.0)
     looks: list[str] = []
 
     async def scenario():
@@ -64,9 +64,9 @@ def test_what_studies_left_is_collected_once_for_all_that_ended(no_collector, mo
         gc.callbacks.remove(note)
 
 
-def test_a_long_collection_is_followed_by_a_long_rest(no_collector, monkeypatch):
+def test_a_long_collection_is_followed_by_a_long_rest(no_collector, monkeypatch, limit):
     """Thousands of members' objects take seconds, and every study that ends asks for a look."""
-    monkeypatch.setattr(memory, "COLLECT_SECONDS", 0.0)
+    limit(memory, COLLECT_SECONDS=0.0)
     times = iter([100.0, 100.0, 102.0, 110.0])
     monkeypatch.setattr(memory, "time", SimpleNamespace(monotonic=lambda: next(times)))
 

@@ -83,8 +83,8 @@ def test_the_budget_and_the_history_are_those_of_the_site(site):
     assert f"hash {MOST_EVENTS + 4:064x}"[:21] in history[0].about
 
 
-def test_what_cannot_be_read_is_said_and_the_rest_is_shown(site, monkeypatch):
-    monkeypatch.setattr(node_page, "MOST_WAITING", 3)
+def test_what_cannot_be_read_is_said_and_the_rest_is_shown(site, limit):
+    limit(node_page, MOST_WAITING=3)
     many = [msgspec.structs.replace(TAU, name=f"n{number}") for number in range(5)]
     site.ask(*many)
     ledger_of(site).write_bytes(b"no database")

@@ -156,8 +156,8 @@ def test_the_dealer_does_all_dealing_and_the_owners_share_the_edges(file):
 
 
 @pytest.mark.parametrize("protocol", ["u-mpc", "bell-2pc"])
-def test_the_trial_runs_the_studys_own_kernels(file, protocol, monkeypatch):
-    monkeypatch.setattr(planning, "TRIAL_RECORDS", 60)
+def test_the_trial_runs_the_studys_own_kernels(file, protocol, limit):
+    limit(planning, TRIAL_RECORDS=60)
     changes = {"protocol": protocol} if protocol != "u-mpc" else {}
     machine = planning.measure_machine(study_of(file(**changes)))
     assert machine.evaluating > 0 and machine.dealing >= 0

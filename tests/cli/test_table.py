@@ -234,10 +234,8 @@ def by_hand(rows) -> Fraction:
 
 @pytest.mark.parametrize("parts", [1, 2, 3])
 @pytest.mark.parametrize("at_once", [1, 3, 1 << 20])
-def test_the_exact_value_is_the_same_however_the_table_is_split(
-    tmp_path, monkeypatch, parts, at_once
-):
-    monkeypatch.setattr(module, "EDGES_AT_ONCE", at_once)
+def test_the_exact_value_is_the_same_however_the_table_is_split(tmp_path, limit, parts, at_once):
+    limit(module, EDGES_AT_ONCE=at_once)
     tables = pooled(study(TABLE), TABLE.split(tmp_path, parts))
     assert np.concatenate([table["age"] for table in tables]).tolist() == [1, 2, 2, 7, 1]
     assert exact_over_all(study(TABLE), tables) == pytest.approx(float(by_hand(ROWS)))
@@ -252,9 +250,9 @@ def test_the_exact_value_is_in_the_fields_own_unit(tmp_path):
     )
 
 
-def test_too_many_pairs_have_no_exact_value(monkeypatch):
+def test_too_many_pairs_have_no_exact_value(limit):
     one = [{"age": np.array([1]), "the balance": np.array([2])}]
-    monkeypatch.setattr(module, "EXACT_EDGES", 2)
+    limit(module, EXACT_EDGES=2)
     assert exact_over_all(study(TABLE), one * 3) is None
     assert exact_over_all(study(TABLE), one * 2) == 0.0
 

@@ -35,8 +35,8 @@ def test_only_a_node_that_was_lost_after_it_was_ready_is_awaited():
         assert losses.returning(error) is None
 
 
-def test_all_losses_of_a_run_share_one_time_and_then_the_loss_is_shown(monkeypatch):
-    monkeypatch.setattr(client, "PAUSE_SECONDS", 0.0)
+def test_all_losses_of_a_run_share_one_time_and_then_the_loss_is_shown(limit):
+    limit(client, PAUSE_SECONDS=0.0)
     given: list[float] = []
 
     async def reach(node, seconds):

@@ -17,8 +17,8 @@ from umpc.proto.v1 import umpc_pb2 as pb
 NAMES = ["north", "south", "east"]
 
 
-def test_a_run_is_seen_while_it_goes_on(tmp_path, monkeypatch):
-    monkeypatch.setattr(run_file, "EVERY_SECONDS", 0.0)
+def test_a_run_is_seen_while_it_goes_on(tmp_path, limit):
+    limit(run_file, EVERY_SECONDS=0.0)
     file, clock = tmp_path / "study.toml", iter(range(100, 10**6))
     said = []
 
@@ -95,11 +95,11 @@ def test_what_a_hub_says_is_read_by_people():
     assert lines[1].split() == ["d", "dealer,", "not", "connected", "to", "hub", "relay"]
 
 
-def test_the_command_says_when_no_run_goes_on(tmp_path, monkeypatch):
+def test_the_command_says_when_no_run_goes_on(tmp_path, limit):
     from umpc.cli.study import study
     from umpc.transport.authority import Authority
 
-    monkeypatch.setattr(watch, "HUB_SECONDS", 0.1)
+    limit(watch, HUB_SECONDS=0.1)
     Authority.create(tmp_path / "authority").issue("stat", "coordinator", tmp_path / "stat")
     (tmp_path / "study.toml").write_text(
         'name = "lab"\nidentity = "stat"\nstatistic = "mean"\ncolumns = ["x"]\nepsilon = 1\n'

@@ -67,9 +67,9 @@ def test_openings_that_do_not_fit_are_refused_to_each_node_that_sends_them(deriv
     asyncio.run(scenario())
 
 
-def test_its_memory_does_not_grow_with_attempts_that_have_ended(monkeypatch):
+def test_its_memory_does_not_grow_with_attempts_that_have_ended(limit):
     """It remembers the last few, and every one that still runs."""
-    monkeypatch.setattr(server, "REMEMBERED", 5)
+    limit(server, REMEMBERED=5)
     here = dealer()
     here.running[b"runs"] = here.dealt[b"runs"] = None
     for number in range(20):

@@ -16,6 +16,7 @@ from tests.emulated.garbled_machine import garbled_program
 from tests.emulated.machines import BY_LANES, EMULATED, has_avx512, has_right_vaes, program
 from tests.native.garbled_cases import every_case
 from tests.native.test_gate import HASH, KEY, differences, inputs
+from tests.support.doors import limits
 from umpc.mpc.masked.dcf import generate_in_numpy
 from umpc.native import KINDS, garbled
 
@@ -54,13 +55,13 @@ def test_it_refuses_kinds_that_its_processor_lacks(machine, tmp_path):
 def test_garbled_edges_and_transfers_give_numpys_bytes(machine, tmp_path, monkeypatch):
     kinds = program(machine, tmp_path).kinds()
     names = [name for name in kinds if name != "VAES-256" or has_right_vaes(machine, tmp_path)]
-    with monkeypatch.context() as patch:
-        patch.setattr(garbled, "CHOSEN", None)
+    with limits() as limit:
+        limit(garbled, CHOSEN=None)
         expected = every_case()
     there = garbled_program(machine, tmp_path)
     for kind in names:
-        with monkeypatch.context() as patch:
-            patch.setattr(garbled, "CHOSEN", kind)
+        with monkeypatch.context() as patch, limits() as limit:
+            limit(garbled, CHOSEN=kind)
             there.put_in_place(patch)
             assert every_case() == expected, kind
     print(f"{machine.name}: ran {there.ran} calls on {', '.join(names) or 'no kind'}")

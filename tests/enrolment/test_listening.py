@@ -274,8 +274,8 @@ def test_a_site_waits_through_a_restart_and_gives_up_in_time():
 
 
 @pytest.mark.parametrize("says_header", [False, True])
-def test_a_caller_who_sends_no_request_in_time_is_hung_up_on(monkeypatch, consortium, says_header):
-    monkeypatch.setattr(listener, "REQUEST_SECONDS", 0.5)
+def test_a_caller_who_sends_no_request_in_time_is_hung_up_on(limit, consortium, says_header):
+    limit(listener, REQUEST_SECONDS=0.5)
     anybody = ssl.create_default_context()
     anybody.check_hostname, anybody.verify_mode = False, ssl.CERT_NONE
     with socket.create_connection(split_address(consortium.address), timeout=10) as silent:

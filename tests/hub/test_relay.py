@@ -283,8 +283,8 @@ def test_a_certificate_has_few_connections_and_they_are_counted():
     seat(relay, "north", 99, listens=False)
 
 
-def test_a_full_hub_gives_every_receiver_its_share(monkeypatch):
-    monkeypatch.setattr(r, "HUB_BYTES", 1 << 20)
+def test_a_full_hub_gives_every_receiver_its_share(limit):
+    limit(r, HUB_BYTES=1 << 20)
     relay = r.Relay()
     sender, slow, quick = seat(relay, "sender"), seat(relay, "slow"), seat(relay, "quick")
     for number in range(99):

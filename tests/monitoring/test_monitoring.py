@@ -138,8 +138,8 @@ def test_the_port_is_off_or_of_this_machine_alone(metrics):
             pass
 
 
-def test_a_page_of_the_web_reads_nothing_and_slow_callers_hold_nobody_up(metrics, monkeypatch):
-    monkeypatch.setattr(endpoint, "CALL_SECONDS", 0.2)
+def test_a_page_of_the_web_reads_nothing_and_slow_callers_hold_nobody_up(metrics, limit):
+    limit(endpoint, CALL_SECONDS=0.2)
     with monitored("127.0.0.1:0", metrics.registry, lambda: "") as address:
         port = address.rpartition(":")[2]
         for host, status in (("evil.example", 403), (f"localhost:{port}", 200), ("127.0.0.1", 200)):

@@ -129,17 +129,17 @@ def test_noise_of_a_committee_costs_what_was_predicted(nodes, coins):
 
 @pytest.mark.parametrize("few", [0, 1000])
 @pytest.mark.parametrize("nodes", [2, 4])
-def test_wide_fields_cost_what_was_predicted_by_pieces_and_by_keys(monkeypatch, nodes, few):
+def test_wide_fields_cost_what_was_predicted_by_pieces_and_by_keys(limit, nodes, few):
     """A study above FEW_EDGES has one round more."""
-    monkeypatch.setattr(attempt, "FEW_EDGES", few)
+    limit(attempt, FEW_EDGES=few)
     study = make_study(KENDALL, nodes, x=("0", "127"), y=("0", "131071"), edges="2n")
     check(study, [3, 5, 2, 7][:nodes])
     run = simulate(study, random_tables([3] * nodes, "wide"), Entropy("wide"))
     assert run.attempt.program.rounds == (2 if few else 3)
 
 
-def test_many_chunks_cost_what_was_predicted(monkeypatch):
-    small_chunks(monkeypatch, field_bytes=20)
+def test_many_chunks_cost_what_was_predicted(monkeypatch, limit):
+    small_chunks(monkeypatch, limit, field_bytes=20)
     check(make_study(KENDALL, 3), [9, 30, 5])
     check(make_study(LEANING, 3, degree=3), [4, 6, 5])
 

@@ -204,10 +204,10 @@ CASES = [(kernel, honest) for kernel, owners in OWNERS.items() for honest in ran
 
 
 @pytest.fixture
-def in_pieces(monkeypatch):
+def in_pieces(limit):
     """Comparisons by pieces of one bit, as wide numbers are compared by pieces of six."""
-    monkeypatch.setattr(compiler.tables, "ONE_PIECE", 1)
-    monkeypatch.setattr(compiler.tables, "PIECE", 1)
+    limit(compiler.tables, ONE_PIECE=1)
+    limit(compiler.tables, PIECE=1)
     compiler.program_of.cache_clear()
     yield
     compiler.program_of.cache_clear()

@@ -17,6 +17,7 @@ import pytest
 from tests.mpc.test_secrecy import compare_with_keys
 from tests.support import mpc_studies as studies
 from tests.support.coalition import views
+from tests.support.doors import limits
 from tests.support.mpc_studies import (
     ALPHA,
     EDGES,
@@ -71,10 +72,9 @@ def runs(name: str, honest: int, label: str) -> list[ChunkRun]:
 
     In the cases in pieces, several pieces of one bit make a comparison, as of wide numbers.
     """
-    with pytest.MonkeyPatch.context() as patch:
+    with limits() as limit:
         if name in IN_PIECES:
-            patch.setattr(compiler.tables, "ONE_PIECE", 1)
-            patch.setattr(compiler.tables, "PIECE", 1)
+            limit(compiler.tables, ONE_PIECE=1, PIECE=1)
         compiler.program_of.cache_clear()
         found = _runs(name, honest, label)
     compiler.program_of.cache_clear()

@@ -51,9 +51,9 @@ def loads(attempt: SharedAttempt) -> Counter[tuple[int, int]]:
 
 
 @pytest.mark.parametrize("changes", [{}, TRIPLES], ids=["pairs", "triples"])
-def test_no_node_has_more_of_a_wave_than_its_share(monkeypatch, changes):
+def test_no_node_has_more_of_a_wave_than_its_share(limit, changes):
     most = max(loads(attempt_of(**changes)).values()) / 2
-    monkeypatch.setattr(chunks_module, "WAVE_CHUNKS", most)
+    limit(chunks_module, WAVE_CHUNKS=most)
     attempt = attempt_of(**changes)
     chunks = list(attempt.chunks())
     numbers = [chunk.wave for chunk in chunks]

@@ -33,16 +33,16 @@ from umpc import native as library
 from umpc.crypto.ring import RINGS
 from umpc.mpc.garbled.piece_tables import LANES, Places
 from umpc.native import garbled
+from umpc.testing import limited
 
 
 def kinds_that_differ(work: Callable[[], Any], path: ModuleType = garbled) -> list[str]:
     """The kinds whose result is not numpy's. path: the module of `umpc.native` that computes."""
     found = []
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(path, "CHOSEN", None)
+    with limited(path, CHOSEN=None):
         expected = work()
-        for kind in library.kinds():
-            patch.setattr(path, "CHOSEN", kind)
+    for kind in library.kinds():
+        with limited(path, CHOSEN=kind):
             if work() != expected:
                 found.append(kind)
     return found
@@ -141,8 +141,8 @@ def test_tables_and_labels_of_another_layout_are_refused():
         garbled.evaluate(bytes(16), of, words("labels", 2, 3, 2), 0, *nothing, shares.view("f4"))
 
 
-def test_a_kind_that_this_processor_lacks_is_refused(monkeypatch):
-    monkeypatch.setattr(garbled, "CHOSEN", "a quill")
+def test_a_kind_that_this_processor_lacks_is_refused(limit):
+    limit(garbled, CHOSEN="a quill")
     with pytest.raises(ValueError, match="not a quill"):
         garbled.stretch(bytes(16), words("leaves", 32, 16, 2), False, 0, 5)
 

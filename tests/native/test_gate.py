@@ -149,12 +149,12 @@ def test_the_library_answers_no_kind_that_has_no_name(gate):
         assert library.LIBRARY.umpc_kinds() == sum(library.KINDS[kind] for kind in gate.kinds())
 
 
-def test_a_library_of_another_version_is_not_used(gate, monkeypatch):
+def test_a_library_of_another_version_is_not_used(gate, limit):
     if library.LIBRARY is None:
         return
     file = library.LIBRARY._name
     assert library.load(file) is not None
-    monkeypatch.setattr(library, "VERSION", library.VERSION + 1)
+    limit(library, VERSION=library.VERSION + 1)
     assert library.load(file) is None
 
 

@@ -142,8 +142,8 @@ def test_it_outlives_the_process(approvals, file):
 # --- bounds -----------------------------------------------------------------------------------
 
 
-def test_the_oldest_pending_study_makes_room_and_decided_ones_stay(approvals, monkeypatch):
-    monkeypatch.setattr(module, "MAX_PENDING", 3)
+def test_the_oldest_pending_study_makes_room_and_decided_ones_stay(approvals, limit):
+    limit(module, MAX_PENDING=3)
     ask(approvals)
     approvals.decide(PREFIX, ACCEPTED)
     for number in range(5):
@@ -153,9 +153,9 @@ def test_the_oldest_pending_study_makes_room_and_decided_ones_stay(approvals, mo
     assert list(states(approvals)) == ["first", "s3", "s4", "s0"]
 
 
-def test_large_studies_make_room_too(approvals, monkeypatch):
+def test_large_studies_make_room_too(approvals, limit):
     size = len(named("s0").encode())
-    monkeypatch.setattr(module, "MAX_PENDING_BYTES", 2 * size)
+    limit(module, MAX_PENDING_BYTES=2 * size)
     for number in range(4):
         ask(approvals, named(f"s{number}"))
     assert list(states(approvals)) == ["s2", "s3"]
@@ -198,7 +198,7 @@ def test_a_prefix_that_no_study_has_is_refused(approvals, prefix):
 # --- two processes, crashes, damage -----------------------------------------------------------
 
 
-def test_a_decision_waits_for_the_nodes_transaction(approvals, file, monkeypatch):
+def test_a_decision_waits_for_the_nodes_transaction(approvals, file, limit):
     ask(approvals)
     with sqlite3.connect(file, isolation_level=None) as other, ThreadPoolExecutor() as pool:
         other.execute("BEGIN IMMEDIATE")
@@ -207,7 +207,7 @@ def test_a_decision_waits_for_the_nodes_transaction(approvals, file, monkeypatch
             decided.result(timeout=0.3)
         other.execute("COMMIT")
         assert decided.result(timeout=10).state == ACCEPTED
-    monkeypatch.setattr(module, "LOCK_SECONDS", 0.1)
+    limit(module, LOCK_SECONDS=0.1)
     with sqlite3.connect(file, isolation_level=None) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(ApprovalError) as caught:

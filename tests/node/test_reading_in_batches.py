@@ -42,10 +42,10 @@ def test_batches_are_joined_with_their_misfits_people_and_hashes(tmp_path, monke
     assert whole.misfits and list(map(str, parts.misfits)) == list(map(str, whole.misfits))
 
 
-def test_the_log_says_how_many_rows_are_read(tmp_path, monkeypatch, caplog):
+def test_the_log_says_how_many_rows_are_read(tmp_path, limit, caplog):
     path = tmp_path / "t.csv"
     path.write_text(TEXT)
-    monkeypatch.setattr(module, "PROGRESS_SECONDS", 0)
+    limit(module, PROGRESS_SECONDS=0)
     with caplog.at_level("INFO", "umpc.node"):
         load_records(TableSource(path), [AGE], node="a")
     assert "60 rows of the table are read" in caplog.text
@@ -68,8 +68,8 @@ def test_a_file_beside_the_ledger_says_so_while_the_table_is_read(tmp_path, monk
     assert not path.exists() and module.rows_so_far(path) is None
 
 
-def test_a_full_disk_does_not_end_a_reading(tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "PROGRESS_SECONDS", 0)
+def test_a_full_disk_does_not_end_a_reading(tmp_path, limit):
+    limit(module, PROGRESS_SECONDS=0)
     path = tmp_path / "t.csv"
     path.write_text(TEXT)
     nowhere = tmp_path / "none" / "a.reading"

@@ -46,10 +46,10 @@ def test_objects_of_both_formats_are_read(weed, keys, tmp_path):
     assert ages(table(weed, "visits", "p/*.parquet", keys)) == [i % 100 for i in range(2_000_000)]
 
 
-def test_an_object_of_many_pieces_is_put_together(weed, keys, monkeypatch):
+def test_an_object_of_many_pieces_is_put_together(weed, keys, limit):
     rows = [i % 120 for i in range(50_000)]
     weed.put("pieces", a_csv=("age\n" + "\n".join(map(str, rows))).encode())
-    monkeypatch.setattr(object_store, "PIECE", 10_000)
+    limit(object_store, PIECE=10_000)
     assert ages(table(weed, "pieces", "a.csv", keys)) == rows
 
 

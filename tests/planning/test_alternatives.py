@@ -45,9 +45,9 @@ NODES = [{"name": name, "address": ADDRESS} for name in ("north", "south", "west
 
 
 @pytest.fixture(autouse=True)
-def short_trials(monkeypatch):
-    monkeypatch.setattr(seconds, "TRIAL_RECORDS", 60)
-    monkeypatch.setattr(seconds, "LONG_ENOUGH", 1e-4)
+def short_trials(limit):
+    limit(seconds, TRIAL_RECORDS=60)
+    limit(seconds, LONG_ENOUGH=1e-4)
 
 
 @pytest.fixture
@@ -362,14 +362,14 @@ def every_number(path: Path, records: str) -> dict[str, tuple]:
 
 
 @pytest.mark.parametrize("statistic", ["kendall_tau", "spearman_rho"])
-def test_a_fast_plan_says_what_a_slow_one_says(file, statistic, monkeypatch):
+def test_a_fast_plan_says_what_a_slow_one_says(file, statistic, limit):
     """Slow: E is drawn, and no kernel, trial or draw of the curator is shared."""
     path = file(statistic=statistic, edges="9n")
-    monkeypatch.setattr(prediction, "MOST_DRAWN", 1 << 10)
-    monkeypatch.setattr(prediction, "LEAST_A_CELL", 8)
+    limit(prediction, MOST_DRAWN=1 << 10)
+    limit(prediction, LEAST_A_CELL=8)
     fast = every_number(path, "220,150,130")
-    monkeypatch.setattr(prediction, "MOST_DRAWN", 1 << 30)
-    monkeypatch.setattr(seconds, "NARROWINGS", 0)
+    limit(prediction, MOST_DRAWN=1 << 30)
+    limit(seconds, NARROWINGS=0)
     for cached in (kernel._from_text, messages._usual_std):
         cached.cache_clear()
     slow = every_number(path, "220,150,130")

@@ -155,14 +155,14 @@ def test_a_ratio_whose_denominator_drowns_has_no_error_for_there_will_be_no_valu
 
 
 @pytest.mark.parametrize("classes", [False, True])
-def test_a_large_table_is_represented_by_few_of_its_records(classes, monkeypatch):
+def test_a_large_table_is_represented_by_few_of_its_records(classes, limit):
     study = make_study(AUC if classes else GINI, 1, edges="2n", x=("0", "100"))
     study = (
         make_study(AUC, 1, edges="2n", x=("0", "100"), sampling="two_sample") if classes else study
     )
     table = bank_like(900, classes)
     whole = like_of(study, table).sampling_std(sizes_of(study, table))
-    monkeypatch.setattr("umpc.planning.reference_table.MOST_RECORDS", 300)
+    limit(reference_table, MOST_RECORDS=300)
     like = like_of(study, table)
     assert like.small.records == 300 and abs(like.small.first / 300 - like.first / 900) < 0.01
     assert like.sampling_std(sizes_of(study, table)) == pytest.approx(whole, rel=0.15)
@@ -258,7 +258,7 @@ def test_ratios_of_larger_sets_are_predicted_and_small_tables_are_refused():
         error_of_sums(sizes_of(several, few), like_of(several, few))
 
 
-def test_a_small_table_stands_for_a_large_one_also_where_records_are_in_many_pairs(monkeypatch):
+def test_a_small_table_stands_for_a_large_one_also_where_records_are_in_many_pairs(limit):
     """A subsample's own finite size must not enter: with degree 400 of 599 it would.
 
     The ratings are skewed, as people rate: three in four are the best.
@@ -268,7 +268,7 @@ def test_a_small_table_stands_for_a_large_one_also_where_records_are_in_many_pai
     table = {"x": 25 * np.minimum(rng.geometric(0.6, 600) - 1, 4)}
     sizes = sizes_of(study, table)
     exact = like_of(study, table).sampling_std(sizes)
-    monkeypatch.setattr(reference_table, "MOST_RECORDS", 400)
+    limit(reference_table, MOST_RECORDS=400)
     part = like_of(study, table)
     assert part.small.records == 400
     ratio = (part.sampling_std(sizes) / exact) ** 2

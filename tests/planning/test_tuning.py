@@ -148,9 +148,9 @@ def test_what_has_nothing_to_tune_is_refused():
         tune(attempt, table)
 
 
-def test_the_plan_prints_the_settings_for_the_table_it_is_given(tmp_path, monkeypatch):
-    monkeypatch.setattr(machine, "TRIAL_RECORDS", 60)
-    monkeypatch.setattr(machine, "LONG_ENOUGH", 1e-4)
+def test_the_plan_prints_the_settings_for_the_table_it_is_given(tmp_path, limit):
+    limit(machine, TRIAL_RECORDS=60)
+    limit(machine, LONG_ENOUGH=1e-4)
     file = write_study_file(
         tmp_path,
         {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.support.doors import Limit
 from umpc.mpc import attempt
 from umpc.mpc.garbled import plan as garbled
 from umpc.mpc.masked import cells, plan
@@ -13,31 +14,31 @@ from umpc.mpc.transfers.batch_columns import Columns, LeafStreams
 from umpc_papers.ghazi_shuffle import inbox
 
 
-def small_chunks(patch: pytest.MonkeyPatch, field_bytes: int | None = None) -> None:
+def small_chunks(patch: pytest.MonkeyPatch, limit: Limit, field_bytes: int | None = None) -> None:
     """Chunks of 8 masked edges. Args: field_bytes: of one message of masked records."""
-    patch.setattr(plan, "MAX_CHUNK", 8)
+    limit(plan, MAX_CHUNK=8)
     patch.setattr(plan.Plan, "chunk_edges", property(lambda each: 8))  # plans keep it
     if field_bytes is not None:
-        patch.setattr(cells, "FIELDS_BYTES", field_bytes)
+        limit(cells, FIELDS_BYTES=field_bytes)
 
 
 def small_garbled_messages(
-    patch: pytest.MonkeyPatch, labels: int, choices: int, payload: int | None = None
+    limit: Limit, labels: int, choices: int, payload: int | None = None
 ) -> None:
     """Messages with so many records' labels and choices, and tables of so many bytes.
 
     Proofs of choices have no room of their own in such small messages.
     """
-    patch.setattr(garbled, "LABELS_AT_ONCE", labels)
-    patch.setattr(garbled, "CHOICES_AT_ONCE", choices)
+    limit(garbled, LABELS_AT_ONCE=labels)
+    limit(garbled, CHOICES_AT_ONCE=choices)
     if payload is not None:
-        patch.setattr(garbled, "MAX_PAYLOAD", payload)
-        patch.setattr(garbled, "CHECK_ROOM", 0)
+        limit(garbled, MAX_PAYLOAD=payload)
+        limit(garbled, CHECK_ROOM=0)
 
 
-def small_garbled_chunks(patch: pytest.MonkeyPatch, edges: int) -> None:
+def small_garbled_chunks(limit: Limit, edges: int) -> None:
     """Chunks of so many garbled edges."""
-    patch.setattr(garbled, "EDGES", edges)
+    limit(garbled, EDGES=edges)
 
 
 def committee_of_two(patch: pytest.MonkeyPatch) -> None:
@@ -45,15 +46,15 @@ def committee_of_two(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(attempt, "committee_size", lambda nodes, colluding: 2)
 
 
-def small_heaps(patch: pytest.MonkeyPatch) -> None:
+def small_heaps(limit: Limit) -> None:
     """Frames of 1,000 bytes between nodes, shufflers and coordinator."""
-    patch.setattr(inbox, "MAX_PAYLOAD", 1000)
+    limit(inbox, MAX_PAYLOAD=1000)
 
 
-def short_parts(patch: pytest.MonkeyPatch, transfers: int) -> None:
+def short_parts(limit: Limit, transfers: int) -> None:
     """Make the parts of a batch so short that small batches have several."""
     for module in (correlated_ot, message_shapes):
-        patch.setattr(module, "PART", transfers)
+        limit(module, PART=transfers)
 
 
 def no_mask_of_choices(patch: pytest.MonkeyPatch) -> None:

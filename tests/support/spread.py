@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from itertools import permutations
 from typing import Any
 
-import pytest
-
+from tests.support.doors import limits
 from tests.support.sessions import Run
 from umpc.compute.executor import Executor, InlineExecutor
 from umpc.crypto.rounds import Message
@@ -29,10 +28,10 @@ from umpc.study.messages import Frame
 def small_chunks(material: int = 800) -> Iterator[None]:
     """Chunks of few edges, all of which are given away. A program has its sizes from its start."""
     program_of.cache_clear()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plan, "MATERIAL_BYTES", material)
-        patch.setattr(running_chunks, "SMALLEST_TASK", 1)
-        patch.setattr(server, "SMALLEST_TASK", 1)
+    with limits() as limit:
+        limit(plan, MATERIAL_BYTES=material)
+        limit(running_chunks, SMALLEST_TASK=1)
+        limit(server, SMALLEST_TASK=1)
         yield
     program_of.cache_clear()
 

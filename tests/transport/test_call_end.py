@@ -99,8 +99,8 @@ def test_a_peer_that_ended_the_call_well_has_no_failure():
     assert asyncio.run(read_failing(WELL, CORE)) is grpc.aio.EOF
 
 
-def test_without_a_status_of_the_peer_grpcs_own_counts(monkeypatch):
-    monkeypatch.setattr(reader_module, "REASON_SECONDS", 0.02)
+def test_without_a_status_of_the_peer_grpcs_own_counts(limit):
+    limit(reader_module, REASON_SECONDS=0.02)
     assert isinstance(asyncio.run(read_failing(CORE)), PeerLost)
 
 

@@ -59,13 +59,13 @@ def test_a_list_is_due_after_its_date_and_the_own_revocation_at_once(identity):
     assert "is revoked, so all others refuse it" in sentence
 
 
-def test_a_process_warns_at_its_start_and_then_once_a_day(identity, monkeypatch, caplog):
+def test_a_process_warns_at_its_start_and_then_once_a_day(identity, monkeypatch, limit, caplog):
     """Each look is an hour after the one before: 50 hours have three warnings."""
     hours = iter(range(50))
     monkeypatch.setattr(
         identity_module, "clock", lambda: NOW + timedelta(days=70, hours=next(hours))
     )
-    monkeypatch.setattr(identity_module, "LOOK_SECONDS", 0)
+    limit(identity_module, LOOK_SECONDS=0)
 
     async def scenario():
         with pytest.raises(RuntimeError, match="StopIteration"):
@@ -76,9 +76,9 @@ def test_a_process_warns_at_its_start_and_then_once_a_day(identity, monkeypatch,
     assert caplog.text.count("expires in") == 3
 
 
-def test_a_process_notices_a_list_while_nobody_calls(identity, tmp_path, monkeypatch, caplog):
+def test_a_process_notices_a_list_while_nobody_calls(identity, tmp_path, limit, caplog):
     authority = Authority.open(tmp_path / "authority")
-    monkeypatch.setattr(identity_module, "LOOK_SECONDS", 0.01)
+    limit(identity_module, LOOK_SECONDS=0.01)
 
     async def scenario():
         watch = asyncio.create_task(keep_watch(identity))

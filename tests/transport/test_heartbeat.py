@@ -58,11 +58,11 @@ class Ends:
 
 
 @pytest.fixture
-def quick(monkeypatch):
+def quick(monkeypatch, limit):
     monkeypatch.setattr(heartbeat, "processor_share", lambda: 1.0)
-    monkeypatch.setattr(heartbeat, "BEAT_SECONDS", 0.01)
-    monkeypatch.setattr(heartbeat, "SUSPECT_SECONDS", 0.02)
-    monkeypatch.setattr(heartbeat, "SILENT_SECONDS", 0.05)
+    limit(heartbeat, BEAT_SECONDS=0.01)
+    limit(heartbeat, SUSPECT_SECONDS=0.02)
+    limit(heartbeat, SILENT_SECONDS=0.05)
 
 
 class SlowCall:
@@ -96,7 +96,7 @@ class SlowCall:
         self.cancelled = True
 
 
-def test_a_first_beat_that_is_slow_to_leave_is_waited_for_before_the_next_one(quick, monkeypatch):
+def test_a_first_beat_that_is_slow_to_leave_is_waited_for_before_the_next_one(quick, limit):
     async def run():
         call, looks = SlowCall(), 0
 
@@ -113,7 +113,7 @@ def test_a_first_beat_that_is_slow_to_leave_is_waited_for_before_the_next_one(qu
             event.set()
 
         loop = asyncio.get_running_loop()
-        monkeypatch.setattr(heartbeat, "SURVEY", Seen)
+        limit(heartbeat, SURVEY=Seen)
         begun = asyncio.Event()
         reason = await heartbeat.beat_to(call, "127.0.0.1:1", begun)
         assert reason == heartbeat.ENDED and begun.is_set() and call.cancelled

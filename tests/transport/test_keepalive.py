@@ -26,12 +26,12 @@ LONGEST = 120
 
 
 @pytest.fixture
-def quick(monkeypatch):
+def quick(monkeypatch, limit):
     """Beats here follow each other quickly, so that silence is noticed after a second."""
     monkeypatch.setattr(heartbeat, "processor_share", lambda: 1.0)
-    monkeypatch.setattr(heartbeat, "BEAT_SECONDS", 0.05)
-    monkeypatch.setattr(heartbeat, "SUSPECT_SECONDS", 0.25)
-    monkeypatch.setattr(heartbeat, "SILENT_SECONDS", 2.5)
+    limit(heartbeat, BEAT_SECONDS=0.05)
+    limit(heartbeat, SUSPECT_SECONDS=0.25)
+    limit(heartbeat, SILENT_SECONDS=2.5)
 
 
 @asynccontextmanager
@@ -96,10 +96,8 @@ def test_a_writer_that_waits_for_a_stopped_server_is_told(site, tmp_path, quick)
     asyncio.run(scenario())
 
 
-def test_a_server_notices_a_client_that_stops_before_its_first_beat(
-    site, tmp_path, quick, monkeypatch
-):
-    monkeypatch.setattr(connections, "BEATEN", {CHAT})
+def test_a_server_notices_a_client_that_stops_before_its_first_beat(site, tmp_path, quick, limit):
+    limit(connections, BEATEN={CHAT})
     site("b")
 
     async def scenario():
@@ -175,13 +173,15 @@ async def over_a_slow_line(site):
             assert await chat.next("chat") == message
 
 
-def test_a_message_that_comes_slowly_is_life(site, monkeypatch, quick):
-    monkeypatch.setattr(heartbeat, "SILENT_SECONDS", 1.0)
+def test_a_message_that_comes_slowly_is_life(site, limit, quick):
+    limit(heartbeat, SILENT_SECONDS=1.0)
     asyncio.run(over_a_slow_line(site))
 
 
-def test_without_the_kernels_count_the_slow_message_would_be_silence(site, monkeypatch, quick):
-    monkeypatch.setattr(heartbeat, "SILENT_SECONDS", 1.0)
+def test_without_the_kernels_count_the_slow_message_would_be_silence(
+    site, monkeypatch, limit, quick
+):
+    limit(heartbeat, SILENT_SECONDS=1.0)
     monkeypatch.setattr(heartbeat.SURVEY, "received_bytes", lambda peers: 0)
     with pytest.raises(PeerLost):
         asyncio.run(over_a_slow_line(site))

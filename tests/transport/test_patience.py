@@ -78,10 +78,10 @@ def test_time_in_which_the_process_did_not_run_is_given_back():
     assert asyncio.run(scenario()) == "came"
 
 
-def test_a_peers_time_goes_on_more_slowly_on_a_busy_machine(tmp_path, monkeypatch):
-    monkeypatch.setattr(patience, "RUN_QUEUE", tmp_path / "loadavg")
+def test_a_peers_time_goes_on_more_slowly_on_a_busy_machine(tmp_path, monkeypatch, limit):
+    limit(patience, RUN_QUEUE=tmp_path / "loadavg")
     monkeypatch.setattr(patience.os, "cpu_count", lambda: 2)
-    monkeypatch.setattr(patience, "SHARE_SECONDS", 1e-9)  # each look reads the file
+    limit(patience, SHARE_SECONDS=1e-9)  # each look reads the file
     assert patience.processor_share() == 1  # a system that does not tell
     for waiting, share in {1: 1, 4: 1, 8: 0.5, 16: 0.25, 900: 0.25}.items():
         patience.RUN_QUEUE.write_text(f"1.50 0.75 0.25 {waiting}/900 12345\n")

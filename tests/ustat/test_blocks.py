@@ -88,19 +88,19 @@ SCHEMA = Schema([FieldSchema("x", Fraction(0), Fraction(99), Fraction(1))])
 
 @pytest.mark.usefixtures("cores")
 @pytest.mark.parametrize("edges", [0, 7, 8, 40])
-def test_values_by_blocks_are_those_of_one_block(monkeypatch, edges):
+def test_values_by_blocks_are_those_of_one_block(limit, edges):
     kernel = Kernel.from_text("sign(a.x - b.x) * (a.x - b.x)", SCHEMA)
     pairs = [{"x": np.arange(edges) * step % 100} for step in (7, 11)]
     facts = (kernel.expression, SCHEMA, pairs, kernel.unit)
     whole = evaluate_clear(*facts)
-    monkeypatch.setattr(clear, "BLOCK_EDGES", 7)
+    limit(clear, BLOCK_EDGES=7)
     found = evaluate_clear(*facts)
     assert found.dtype == np.int64 and found.tolist() == whole.tolist()
 
 
-def test_one_record_with_many_others_is_not_cut(monkeypatch):
+def test_one_record_with_many_others_is_not_cut(limit):
     kernel = Kernel.from_text("sign(a.x - b.x)", SCHEMA, symmetric=False)
     records = [{"x": np.array([50])}, {"x": np.arange(20) * 5}]
-    monkeypatch.setattr(clear, "BLOCK_EDGES", 7)
+    limit(clear, BLOCK_EDGES=7)
     found = evaluate_clear(kernel.expression, SCHEMA, records, kernel.unit)
     assert found.tolist() == np.sign(50 - np.arange(20) * 5).tolist()

@@ -36,8 +36,8 @@ def listed(edges: Hypergraph) -> dict[tuple[int, ...], list[list[int]]]:
 
 @pytest.mark.parametrize("records", [2, 3, 6, 7])
 @pytest.mark.parametrize("block", [1, 4, 1 << 15])
-def test_blocks_of_numbered_pairs_are_those_of_the_graph(monkeypatch, records, block):
-    monkeypatch.setattr(edge_blocks, "BLOCK", block)
+def test_blocks_of_numbered_pairs_are_those_of_the_graph(limit, records, block):
+    limit(edge_blocks, BLOCK=block)
     order = np.arange(records)[::-1].copy()
     for count in range(comb(records, 2) + 1):
         blocks = edge_blocks.circulant_blocks(order, count)
@@ -47,12 +47,12 @@ def test_blocks_of_numbered_pairs_are_those_of_the_graph(monkeypatch, records, b
 
 
 @pytest.mark.parametrize("block", [3, 11])
-def test_edges_and_their_order_do_not_depend_on_blocks(monkeypatch, block):
+def test_edges_and_their_order_do_not_depend_on_blocks(limit, block):
     whole = sampled_sets()
-    monkeypatch.setattr(edge_blocks, "BLOCK", block)
-    monkeypatch.setattr(hypergraph, "FEW_CELLS", block % 4)
-    monkeypatch.setattr(hypergraph, "COUNTED", block)
-    monkeypatch.setattr(cell_rows, "AT_ONCE", block)
+    limit(edge_blocks, BLOCK=block)
+    limit(hypergraph, FEW_CELLS=block % 4)
+    limit(hypergraph, COUNTED=block)
+    limit(cell_rows, AT_ONCE=block)
     for one, other in zip(whole, sampled_sets(), strict=True):
         assert listed(one) == listed(other)
         for node in range(len(one.counts)):
@@ -63,8 +63,8 @@ def test_edges_and_their_order_do_not_depend_on_blocks(monkeypatch, block):
             assert other.degrees(node).tolist() == degrees.tolist()
 
 
-def test_a_pair_takes_less_than_16_bytes_while_it_is_drawn_and_8_afterwards(monkeypatch):
-    monkeypatch.setattr(edge_blocks, "BLOCK", 1 << 12)
+def test_a_pair_takes_less_than_16_bytes_while_it_is_drawn_and_8_afterwards(limit):
+    limit(edge_blocks, BLOCK=1 << 12)
     count = 400_000
     tracemalloc.start()
     try:

@@ -157,8 +157,8 @@ def test_too_many_points_are_not_enumerated():
 
 
 @pytest.mark.parametrize("chunk", [1, 7, 16, 1000])
-def test_chunks_leave_out_no_point(monkeypatch, chunk):
-    monkeypatch.setattr(ranges, "CHUNK", chunk)
+def test_chunks_leave_out_no_point(limit, chunk):
+    limit(ranges, CHUNK=chunk)
     for target in product(range(4), repeat=2):
         node = trace(lambda a, b, t=target: (a.x == t[0]) & (b.y == t[1]))
         assert exact_interval(node, schema(4)).high == 1

@@ -135,12 +135,12 @@ def test_draws_have_the_characteristic_function_of_their_probabilities(values, c
 
 
 @pytest.mark.parametrize("count", [1, 40, 1e6])
-def test_what_is_left_out_of_the_transform_changes_no_probability(count, monkeypatch):
+def test_what_is_left_out_of_the_transform_changes_no_probability(count, limit):
     draws = Draws(-2.0, 1.0, 0.5, count)
     parts = [Noise(draws.std, draws.std / 9)], [1.0], draws
     _, masses = ErrorLaw(*parts).masses()
-    monkeypatch.setattr(error_law, "NOTHING", 0.0)
-    monkeypatch.setattr(error_law, "LEAST_LOGARITHM", -700.0)
+    limit(error_law, NOTHING=0.0)
+    limit(error_law, LEAST_LOGARITHM=-700.0)
     _, exact = ErrorLaw(*parts).masses()
     assert np.allclose(np.cumsum(masses), np.cumsum(exact), rtol=0, atol=1e-10)
 

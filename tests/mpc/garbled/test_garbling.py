@@ -120,14 +120,14 @@ def test_random_kernels(node, ring):
     assert np.array_equal(run(circuit, bits, "random kernels", ring).values[0], clear)
 
 
-def test_the_edges_that_are_worked_on_together_change_nothing(monkeypatch):
+def test_the_edges_that_are_worked_on_together_change_nothing(limit):
     """One call and calls of their own numbers give the same bytes."""
     (expression,) = library_kernels("kendall_tau")
     circuit = circuit_of(expression, BANK, Fraction(1))
     bits = input_values(circuit, edges(BANK, 300, 9))
     whole = run(circuit, bits, "whole", first_edge=70)
     for together in (7, 64, 299):
-        monkeypatch.setattr(garbling, "EDGES", together)
+        limit(garbling, EDGES=together)
         again = run(circuit, bits, "whole", first_edge=70)
         assert again.garbled.encode() == whole.garbled.encode()
         assert np.array_equal(again.found, whole.found) and np.array_equal(again.kept, whole.kept)

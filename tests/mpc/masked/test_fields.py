@@ -27,11 +27,11 @@ NAMED["leaning_times_value"] = (TRIPLE_KERNELS["leaning_times_value"], (0, 1, 2)
 KENDALL = program_of(KERNELS["kendall_tau"], RINGS[1])
 
 
-@pytest.mark.parametrize("limit", [1_000_000, 200])
+@pytest.mark.parametrize("most", [1_000_000, 200])
 @pytest.mark.parametrize("records", [0, 1, 7, 100])
 @pytest.mark.parametrize("name", NAMED)
-def test_masked_fields_come_back_however_they_are_cut(monkeypatch, limit, records, name):
-    monkeypatch.setattr(cells, "FIELDS_BYTES", limit)
+def test_masked_fields_come_back_however_they_are_cut(limit, most, records, name):
+    limit(cells, FIELDS_BYTES=most)
     kernel, pattern = NAMED[name]
     program = program_of(kernel, RINGS[1], pattern)
     masked = wire_masks(program, SEED, 120)
@@ -42,7 +42,7 @@ def test_masked_fields_come_back_however_they_are_cut(monkeypatch, limit, record
     )
     assert sum(message.count for message in messages) == records
     assert all(message.count % 8 == 0 for message in messages[:-1])
-    assert all(len(message.payload) <= limit + 8 * len(program.wires) for message in messages)
+    assert all(len(message.payload) <= most + 8 * len(program.wires) for message in messages)
     assert all(
         (m.step, m.width, m.round) == ("masked_fields", program.wire_bits, 0) for m in messages
     )

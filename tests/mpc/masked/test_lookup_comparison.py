@@ -117,9 +117,9 @@ def test_every_mask_and_every_difference(width, parties):
 
 @pytest.mark.parametrize("size", [1, 2, 3])
 @pytest.mark.parametrize("width", range(3, 8))
-def test_every_mask_and_every_difference_in_several_pieces(width, size, monkeypatch):
-    monkeypatch.setattr(lookup_comparison, "ONE_PIECE", 1)
-    monkeypatch.setattr(lookup_comparison, "PIECE", size)
+def test_every_mask_and_every_difference_in_several_pieces(width, size, limit):
+    limit(lookup_comparison, ONE_PIECE=1)
+    limit(lookup_comparison, PIECE=size)
     check_all(width, 2)
 
 

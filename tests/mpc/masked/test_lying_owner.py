@@ -96,11 +96,11 @@ IN_PIECES = ("kendall_tau 0", "duplicate_pair_ratio 0", "rand_index 0", "auc 0")
 
 @pytest.mark.parametrize("liar", PAIR)
 @pytest.mark.parametrize("name", IN_PIECES)
-def test_a_liar_that_flips_bits_of_single_pieces_stays_within_it(name, liar, monkeypatch):
+def test_a_liar_that_flips_bits_of_single_pieces_stays_within_it(name, liar, limit):
     """Pieces of one bit: a comparison of the small schema then takes several of them."""
     of = PAIRS[name]
-    monkeypatch.setattr(lookup_comparison, "ONE_PIECE", 1)
-    monkeypatch.setattr(lookup_comparison, "PIECE", 1)
+    limit(lookup_comparison, ONE_PIECE=1)
+    limit(lookup_comparison, PIECE=1)
     compiler.program_of.cache_clear()
     try:
         plan = program_of_pair(of).plans[PAIR]
@@ -175,9 +175,9 @@ def test_a_liar_never_moves_random_kernels_beyond_the_robust_sensitivity(text, l
 
 
 @pytest.mark.parametrize("liar", PAIR)
-def test_a_liar_that_flips_bits_of_pieces_stays_within_the_robust_sensitivity(liar, monkeypatch):
-    monkeypatch.setattr(lookup_comparison, "ONE_PIECE", 1)
-    monkeypatch.setattr(lookup_comparison, "PIECE", 1)
+def test_a_liar_that_flips_bits_of_pieces_stays_within_the_robust_sensitivity(liar, limit):
+    limit(lookup_comparison, ONE_PIECE=1)
+    limit(lookup_comparison, PIECE=1)
     compiler.program_of.cache_clear()
     of = kernel("sign(a.x - b.x) * sign(a.y - b.y)")
     assert len(program_of_pair(of).plans[PAIR].layers) == 2

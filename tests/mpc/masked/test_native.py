@@ -52,8 +52,8 @@ def test_a_kernel_is_asked_and_its_answer_is_the_same(monkeypatch):
     )
 
 
-def test_the_gate_is_used_where_one_is_chosen(monkeypatch):
-    monkeypatch.setattr(dcf.compiled, "CHOSEN", "AES-NI")
+def test_the_gate_is_used_where_one_is_chosen(limit):
+    limit(dcf.compiled, CHOSEN="AES-NI")
     assert dcf.find() is dcf.compiled
-    monkeypatch.setattr(dcf.compiled, "CHOSEN", None)
+    limit(dcf.compiled, CHOSEN=None)
     assert dcf.find() is None

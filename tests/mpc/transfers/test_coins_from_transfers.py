@@ -95,9 +95,9 @@ def test_no_coin_at_all_of_one_sum():
     assert tossed.sums == tossed.expected and tossed.sums[::2] == [0, 0]
 
 
-def test_batches_do_not_show(monkeypatch):
+def test_batches_do_not_show(limit):
     whole = Tossed("batches", 3, [LAPLACE, LAPLACE]).run()
-    monkeypatch.setattr(message_shapes, "MAX_PAYLOAD", 8 * 89 * 13)
+    limit(message_shapes, MAX_PAYLOAD=8 * 89 * 13)
     parts = Tossed("batches", 3, [LAPLACE, LAPLACE])
     assert len(parts.plan.ranges) > 5 and parts.run().sums == whole.sums == whole.expected
 

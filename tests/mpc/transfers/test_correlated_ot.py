@@ -86,8 +86,8 @@ def test_a_receiver_that_stretched_ahead_has_only_its_choices_to_add(monkeypatch
 
 @pytest.mark.parametrize("fold", FOLDS)
 @pytest.mark.parametrize("count", [8, 64, 65, 128, 200])
-def test_a_batch_of_several_parts_is_correlated(fold, count, monkeypatch):
-    short_parts(monkeypatch, 64)
+def test_a_batch_of_several_parts_is_correlated(fold, count, limit):
+    short_parts(limit, 64)
     sender, receiver = open_channel(f"parts {fold}", fold)
     for number in range(3):
         choices = bits_of(f"part {number}", count)

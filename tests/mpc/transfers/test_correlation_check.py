@@ -52,8 +52,8 @@ def test_honest_batches_pass_and_have_the_bytes_that_were_predicted(fold):
 
 
 @pytest.mark.parametrize("count", [1, 63, 200])
-def test_a_senders_own_bits_turn_its_blocks_by_delta(count, monkeypatch):
-    short_parts(monkeypatch, 64)
+def test_a_senders_own_bits_turn_its_blocks_by_delta(count, limit):
+    short_parts(limit, 64)
     choices, own = bits_of("choices", count), bits_of("own", count)
     for fold in FOLDS:
         sender, receiver = ends(fold)
@@ -64,8 +64,8 @@ def test_a_senders_own_bits_turn_its_blocks_by_delta(count, monkeypatch):
         assert correlated(sender.extend(message, count), t, choices, sender.delta)
 
 
-def test_forks_and_batches_of_several_parts_are_checked_too(monkeypatch):
-    short_parts(monkeypatch, 64)
+def test_forks_and_batches_of_several_parts_are_checked_too(limit):
+    short_parts(limit, 64)
     sender, receiver = (end.fork("a", 1) for end in ends(4))
     choices = bits_of("parts", 200)
     t, message = receiver.extend(choices)
@@ -209,7 +209,7 @@ def test_trees_that_fit_only_some_offsets_are_found(fold):
         sender_channel(delta, keys, bytes(changed), b"session", "eve", fold)
 
 
-def test_each_batch_and_each_part_of_it_has_a_mask_of_its_own(monkeypatch):
+def test_each_batch_and_each_part_of_it_has_a_mask_of_its_own(monkeypatch, limit):
     masks = []
 
     def spy(bits, mask):
@@ -217,7 +217,7 @@ def test_each_batch_and_each_part_of_it_has_a_mask_of_its_own(monkeypatch):
         return packed_row(bits, mask)
 
     monkeypatch.setattr(correlated_ot, "packed_row", spy)
-    short_parts(monkeypatch, 128)
+    short_parts(limit, 128)
     _, receiver = ends(1)
     for channel in (receiver, receiver, receiver.fork("a"), receiver.fork("b")):
         channel.extend(bits_of("masks", 300))

@@ -126,10 +126,10 @@ def test_the_hash_is_tmmo_under_the_key_of_its_million(start):
         assert got.tobytes() == (once ^ twice).to_bytes(16, "little")
 
 
-def test_parts_do_not_show_in_the_hash(monkeypatch):
+def test_parts_do_not_show_in_the_hash(limit):
     blocks = Blocks(3, numbers_of("hash", 200).reshape(100, 2))
     whole = hash_blocks(blocks, b"session")
-    monkeypatch.setattr(ot_products, "PART", 16)
+    limit(ot_products, PART=16)
     assert np.array_equal(hash_blocks(blocks, b"session"), whole)
 
 

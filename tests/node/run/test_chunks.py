@@ -99,21 +99,21 @@ def test_batches_send_each_chunks_messages_and_end_with_its_shares(changes, monk
 
 
 @both
-def test_workers_take_batches_and_one_that_dies_changes_nothing(changes, monkeypatch):
+def test_workers_take_batches_and_one_that_dies_changes_nothing(changes, limit):
     expected = alone(**changes)
-    monkeypatch.setattr(running_chunks, "SMALLEST_TASK", 1)
+    limit(running_chunks, SMALLEST_TASK=1)
     for workers in (InlineExecutor(), Dying()):
         assert Consortium(**changes).evaluate(workers) == expected
 
 
 @both
-def test_nodes_with_little_room_end_all_waves(changes, monkeypatch):
+def test_nodes_with_little_room_end_all_waves(changes, monkeypatch, limit):
     """Every wave has few cells, and each node has room for one large chunk only."""
     expected = alone(**changes)
     attempt = Consortium(**changes).run.attempt
     counts = sorted(chunk.count for chunk in attempt.chunks())
     size = max(plan.chunk_edges for plan in attempt.program.plans.values())
-    monkeypatch.setattr(chunks_module, "WAVE_CHUNKS", 2 * counts[-2] / size)
+    limit(chunks_module, WAVE_CHUNKS=2 * counts[-2] / size)
     monkeypatch.setattr(Program, "small_cell", counts[-2])
     monkeypatch.setattr(Program, "chunks_in_flight", 1)
     made = Consortium(**changes)

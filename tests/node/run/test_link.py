@@ -191,9 +191,9 @@ def test_a_peer_that_is_gone_ends_all_waiting_now_and_later():
     asyncio.run(scenario())
 
 
-def test_a_peer_cannot_fill_the_memory(monkeypatch):
-    monkeypatch.setattr(peers, "MAX_WAITING", 100)
-    monkeypatch.setattr(peers, "FRAME_BYTES", 0)
+def test_a_peer_cannot_fill_the_memory(limit):
+    limit(peers, MAX_WAITING=100)
+    limit(peers, FRAME_BYTES=0)
 
     async def scenario() -> None:
         box = Mailbox("north")

@@ -16,6 +16,7 @@ from tests.support.files import key_file
 from tests.support.small_s3 import BUCKET, small_s3
 from umpc.errors import DataError, StudyAborted
 from umpc.node.records import load_records
+from umpc.node.table import object_store
 from umpc.node.table.source import ObjectSource, TableSource
 from umpc.node.table.sql_source import SqlSource
 from umpc.transport.patience import ReadersWait, check_waited_for, ended_by, waited_for
@@ -70,8 +71,8 @@ def test_a_query_ends_when_its_study_ends(tmp_path, kind):
     assert isinstance(error, DataError | StudyAborted)
 
 
-def test_no_further_piece_of_an_object_is_read_for_a_study_that_ended(tmp_path, monkeypatch):
-    monkeypatch.setattr("umpc.node.table.object_store.PIECE", 8)
+def test_no_further_piece_of_an_object_is_read_for_a_study_that_ended(tmp_path, limit):
+    limit(object_store, PIECE=8)
     goes_on = threading.Event()
     with small_s3() as store:
         store.objects = {"a.csv": b"age\n" + b"31\n" * 100}

@@ -88,10 +88,10 @@ def test_csv_and_parquet_are_read_from_one_object_or_many(store, keys, tmp_path)
     assert survey_table(folders, [], TableSite("a", folders.path)).columns == ["age", "region"]
 
 
-def test_large_objects_come_in_pieces_and_no_byte_reaches_a_disk(store, keys, monkeypatch):
+def test_large_objects_come_in_pieces_and_no_byte_reaches_a_disk(store, keys, limit):
     rows = np.arange(1000) % 100
     store.objects = {"a.csv": ("age\n" + "\n".join(map(str, rows)) + "\n").encode()}
-    monkeypatch.setattr(object_store, "PIECE", 1000)
+    limit(object_store, PIECE=1000)
     source = table(store, keys, "a.csv")
     assert ages(source) == rows.tolist()
     assert store.seen.count("a.csv") == -(-len(store.objects["a.csv"]) // 1000)
@@ -103,9 +103,9 @@ def test_large_objects_come_in_pieces_and_no_byte_reaches_a_disk(store, keys, mo
 
 @pytest.mark.parametrize("ignores_conditions", [False, True])
 def test_an_object_that_is_written_while_it_is_read_is_refused(
-    store, keys, monkeypatch, ignores_conditions
+    store, keys, limit, ignores_conditions
 ):
-    monkeypatch.setattr(object_store, "PIECE", 4)
+    limit(object_store, PIECE=4)
     store.objects = {"a.csv": b"age\n31\n32\n"}
     store.ignores_conditions = ignores_conditions
 
@@ -146,13 +146,13 @@ def test_a_refusal_of_the_store_has_its_class_and_advice(store, keys, refusal, c
     fails(table(store, keys, "*.csv"), cls, "own log says why", detail)
 
 
-def test_other_mistakes_have_a_class_too(store, keys, monkeypatch):
+def test_other_mistakes_have_a_class_too(store, keys, monkeypatch, limit):
     store.objects = {"a.csv": b"age\n31\n"}
     fails(table(store, keys, "b*.csv"), ConfigError, "own log", "no such object")
     fails(table(store, keys, "a.csv", most_bytes=3), DataError, "object_megabytes")
     fails(table(store, None, "a.csv"), ConfigError, "AWS_ACCESS_KEY_ID")
     gone = replace(store, port=1)
-    monkeypatch.setattr(object_store, "RETRIES", 0)
+    limit(object_store, RETRIES=0)
     fails(table(gone, keys, "a.csv"), DataError, "own log", "nothing listens there")
     store.gives_etags = False
     fails(table(store, keys, "a.csv"), DataError, "own log", "no ETags")

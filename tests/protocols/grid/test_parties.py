@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.support.doors import Limit
 from tests.support.grid import COUNTS, GridRun, cells_of, grid_study
 from tests.support.studies import KENDALL, SPEARMAN, Entropy, random_tables
 from umpc.crypto.ring import RINGS, Ring
@@ -136,9 +137,9 @@ def test_no_share_leaves_before_the_total_is_confirmed():
 
 
 @pytest.fixture
-def small_frames(monkeypatch: pytest.MonkeyPatch) -> None:
+def small_frames(limit: Limit) -> None:
     """Frames of four cells, so that there are several, and the last one is shorter."""
-    monkeypatch.setattr(masks, "FRAME_BYTES", 16)
+    limit(masks, FRAME_BYTES=16)
 
 
 def wrong_frames(frame):
@@ -239,9 +240,9 @@ def test_signatures_that_are_missing_or_of_another_attempt_do_not_count():
 
 @pytest.mark.parametrize("bits", [32, 64])
 @pytest.mark.parametrize("cells", [1, 3, 4, 5, 9])
-def test_a_layout_reads_what_it_writes(monkeypatch, bits, cells):
+def test_a_layout_reads_what_it_writes(limit, bits, cells):
     ring = Ring(bits)
-    monkeypatch.setattr(masks, "FRAME_BYTES", 4 * ring.bytes)
+    limit(masks, FRAME_BYTES=4 * ring.bytes)
     layout = MaskLayout(ring, cells)
     values = masks.mask_stream(bytes(32), b"layout").words(cells, ring.dtype)
     frames = [layout.frame("total", start, values[start:stop]) for start, stop in layout.ranges]

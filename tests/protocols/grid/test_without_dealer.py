@@ -203,11 +203,11 @@ def test_entries_have_the_bits_that_records_can_fill():
     assert sorted((each.low, each.high) for each in ranges) == [(-35, 49), (-5, 7), (0, 1)]
 
 
-def test_tables_of_levels_count_records(monkeypatch):
+def test_tables_of_levels_count_records(limit):
     study = alone(x=("0", "255"), y=("0", "255"))
     levels = compile_dyadic(study.parsed_kernels, 8)
     assert entry_ranges(levels) == [EntryRange(0, levels.cells, 0, 1)]
-    monkeypatch.setattr(cross_terms, "MAX_TRANSFERS", 100)
+    limit(cross_terms, MAX_TRANSFERS=100)
     with pytest.raises(RangeError, match=r"8 levels have .* take fewer levels, or name a dealer"):
         check_transfers(study, members(3, 4), levels, 31)
 
@@ -223,8 +223,8 @@ def test_a_full_chunk_fits_a_frame_and_one_cell_more_does_not(bits, sums):
     assert largest <= MAX_PAYLOAD and more > MAX_PAYLOAD - CHECK_ROOM
 
 
-def test_every_cell_of_every_pair_is_in_one_chunk(monkeypatch):
-    monkeypatch.setattr(cross_terms, "MAX_PAYLOAD", 512 + CHECK_ROOM)
+def test_every_cell_of_every_pair_is_in_one_chunk(limit):
+    limit(cross_terms, MAX_PAYLOAD=512 + CHECK_ROOM)
     study = alone("(a.x - b.x) * (a.x - b.x) + abs(a.y - b.y)", x=("-5", "7"), y=("0", "40"))
     run = run_and_check(study, random_tables((6, 2, 3), "chunks"), "chunks")
     attempt = run.attempt
@@ -256,12 +256,12 @@ def test_what_takes_a_dealer_is_refused(changes, message):
         protocol_of(study).check(study)
 
 
-def test_a_table_with_too_many_transfers_is_refused_before_the_members_agree(monkeypatch):
+def test_a_table_with_too_many_transfers_is_refused_before_the_members_agree(limit):
     """With the numbers, what to coarsen, and what to take instead; the remedy is tried."""
     study, tables = alone(x=("0", "99"), y=("0", "9")), random_tables((6, 3, 2), "many")
-    monkeypatch.setattr(cross_terms, "MAX_TRANSFERS", 1000 * 4)
+    limit(cross_terms, MAX_TRANSFERS=1000 * 4)
     run_and_check(study, tables, "many")
-    monkeypatch.setattr(cross_terms, "MAX_TRANSFERS", 2000)
+    limit(cross_terms, MAX_TRANSFERS=2000)
     message = (
         r"1000 cells.*at most 500 are possible.*4,000 for node-0, and at most 2,000.*"
         r"coarsen x to at most 50 values.*preprocessing = \"dealer\""

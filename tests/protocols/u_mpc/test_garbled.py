@@ -147,19 +147,19 @@ def check(study, counts, label):
 @pytest.mark.parametrize(
     "kernel", [{"kernels": KENDALL}, {"kernels": AUC, "sampling": "two_sample"}], ids=str
 )
-def test_many_chunks_and_messages_give_the_same_as_one(monkeypatch, kernel):
+def test_many_chunks_and_messages_give_the_same_as_one(limit, kernel):
     study = garbled_study(nodes=3, epsilon=LOUD, **kernel)
     one = check(study, [9, 30, 5], "chunks")
-    small_garbled_messages(monkeypatch, labels=7, choices=24, payload=4000)
+    small_garbled_messages(limit, labels=7, choices=24, payload=4000)
     many = check(study, [9, 30, 5], "chunks")
     assert many.report.sums == one.report.sums
     assert len(many.transcript.online) > 2 * len(one.transcript.online)
     assert max(len(frame.payload) for *_, frame in many.transcript.online) <= 4000
 
 
-def test_comparisons_by_pieces_are_exact_in_both_cells_of_two_samples(monkeypatch):
+def test_comparisons_by_pieces_are_exact_in_both_cells_of_two_samples(limit):
     """The garbler has argument a in one cell, and argument b in the other."""
-    small_garbled_chunks(monkeypatch, 15)
+    small_garbled_chunks(limit, 15)
     study = garbled_study(AUC, 2, sampling="two_sample", x=("-100", "100"), epsilon=LOUD)
     tables = random_tables([12, 11], "both cells", -100, 100)
     for each, cases in zip(tables, (5, 7), strict=True):

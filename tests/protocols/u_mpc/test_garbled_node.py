@@ -168,9 +168,9 @@ LISTS = {
 }
 
 
-def sent(monkeypatch, liar: int) -> tuple[GarbledRun, list[Message]]:
+def sent(limit, liar: int) -> tuple[GarbledRun, list[Message]]:
     """In several messages, of which the last is shorter."""
-    small_garbled_messages(monkeypatch, labels=5, choices=8)
+    small_garbled_messages(limit, labels=5, choices=8)
     run = prepared().set_up()
     messages = run.nodes[liar].fields_for(1 - liar)
     run.nodes[1 - liar].fields_for(liar)

@@ -20,6 +20,7 @@ from tests.support.studies import (
     random_tables,
 )
 from umpc.mpc.backends import predict
+from umpc.mpc.transfers import message_shapes
 from umpc.mpc.transfers.ot_products import hash_blocks
 from umpc.planning.seconds import Machine, Network, predict_seconds
 from umpc.protocols.registry import checked, delta_of
@@ -111,7 +112,7 @@ def test_every_offline_frame_has_a_place_of_its_own():
     assert len(set(keys)) == len(keys)
 
 
-def test_no_transfer_of_coins_is_hashed_twice(monkeypatch):
+def test_no_transfer_of_coins_is_hashed_twice(monkeypatch, limit):
     """Nor in another batch: under one key and Δ every number stands for one transfer."""
     hashed = []
 
@@ -119,7 +120,7 @@ def test_no_transfer_of_coins_is_hashed_twice(monkeypatch):
         hashed.append((session, range(blocks.start, blocks.start + len(blocks.blocks))))
         return hash_blocks(blocks, session)
 
-    monkeypatch.setattr("umpc.mpc.transfers.message_shapes.MAX_PAYLOAD", 1 << 14)
+    limit(message_shapes, MAX_PAYLOAD=1 << 14)
     monkeypatch.setattr("umpc.mpc.transfers.ot_products.hash_blocks", watched)
     run = check(
         garbled_study((KENDALL, GINI), 2, noise="in_mpc", estimator="ratio"), [30, 40], "numbers"

@@ -15,6 +15,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from tests.support.doors import limits
 from tests.support.garbled import garbled_study, without_points
 from tests.support.limits import no_mask_of_choices, small_garbled_chunks
 from tests.support.mpc_studies import ALPHA, uniformity
@@ -95,10 +96,10 @@ class Seen:
 def watched(study, tables: list[Columns], chunk: int, seed: str) -> Seen:
     """Run a study of two nodes in chunks of so many edges."""
     seen = Seen()
-    with pytest.MonkeyPatch.context() as patch:
-        small_garbled_chunks(patch, chunk)
+    with pytest.MonkeyPatch.context() as patch, limits() as limit:
+        small_garbled_chunks(limit, chunk)
         # Records then occur in all chunks, in each with their edges together.
-        patch.setattr(cells, "WINDOW", 1)
+        limit(cells, WINDOW=1)
         seen.watch(patch)
         simulate(study, tables, Entropy(seed))
     return seen

@@ -103,8 +103,8 @@ def test_noise_is_drawn_beside_edges_by_triples_at_the_predicted_cost(noise):
     assert report.noise_std > 0
 
 
-def test_many_chunks_of_a_cell_are_exact_and_have_transfers_of_their_own(monkeypatch):
-    monkeypatch.setattr(plans, "MAX_CHUNK", 8)
+def test_many_chunks_of_a_cell_are_exact_and_have_transfers_of_their_own(limit):
+    limit(plans, MAX_CHUNK=8)
     study = triples_study(SKEWNESS, 3, degree=3, epsilon=LOUD)
     run = check(study, random_tables((4, 4, 4), "chunks"), "chunks")
     chunks = [chunk for chunk in run.attempt.chunks() if len(chunk.parties) == 3]

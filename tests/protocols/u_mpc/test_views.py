@@ -36,6 +36,7 @@ from umpc.mpc.masked.edge_layout import wire_masks
 from umpc.mpc.masked.material import SeededPart
 from umpc.protocols.u_mpc.settings import noisy_sums
 from umpc.simulation import Simulated, simulate
+from umpc.testing import limited
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -183,10 +184,7 @@ def views_in_pieces(owners: int, seed: str) -> dict[str, tuple[np.ndarray, np.nd
     else:
         study = make_study(KENDALL, 2, x=("0", "3"), y=("0", "3"))
     samples = []
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(attempt, "FEW_EDGES", 0)
-        patch.setattr(lookup_comparison, "ONE_PIECE", 1)
-        patch.setattr(lookup_comparison, "PIECE", 1)
+    with limited(attempt, FEW_EDGES=0), limited(lookup_comparison, ONE_PIECE=1, PIECE=1):
         compiler.program_of.cache_clear()
         for number, mine in enumerate((1 if owners == 2 else 0, 3)):
             entropy = Entropy(f"{seed} {number}")
@@ -274,8 +272,8 @@ def test_two_attempts_at_one_study_reuse_nothing(changes):
     assert not payloads[0] & payloads[1]
 
 
-def test_no_material_goes_to_two_nodes_or_into_two_chunks(monkeypatch):
-    small_chunks(monkeypatch)
+def test_no_material_goes_to_two_nodes_or_into_two_chunks(monkeypatch, limit):
+    small_chunks(monkeypatch, limit)
     run = simulate(make_study(nodes=3), random_tables([6, 7, 5], "reuse"), Entropy("reuse"))
     blocks = [
         f.payload[i : i + 12]

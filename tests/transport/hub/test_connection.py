@@ -16,9 +16,9 @@ from umpc.transport.hub import connection
 from umpc.transport.hub.connection import HubConnection
 
 
-def test_one_line_says_early_what_is_still_dialled(site, monkeypatch, caplog):
-    monkeypatch.setattr(connection, "TELL_SECONDS", 0.2)
-    monkeypatch.setattr(connection, "DIAL_SECONDS", 0.1)
+def test_one_line_says_early_what_is_still_dialled(site, limit, caplog):
+    limit(connection, TELL_SECONDS=0.2)
+    limit(connection, DIAL_SECONDS=0.1)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         hub = parse_hub(f"hub:relay@127.0.0.1:{taken.getsockname()[1]}")  # it never answers
     member = SimpleNamespace(passed=lambda seconds, counted: None)

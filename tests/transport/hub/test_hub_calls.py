@@ -78,8 +78,8 @@ def test_a_stream_carries_messages_of_every_size_both_ways_and_ends(site):
     run(scenario())
 
 
-def test_who_is_not_there_or_is_another_is_named(site, monkeypatch):
-    monkeypatch.setattr(connection, "DIAL_SECONDS", 0.5)
+def test_who_is_not_there_or_is_another_is_named(site, limit):
+    limit(connection, DIAL_SECONDS=0.5)
 
     async def scenario():
         async with hub_of(site("relay", "hub")) as hub, echo_behind(hub, site("a")):
@@ -94,8 +94,8 @@ def test_who_is_not_there_or_is_another_is_named(site, monkeypatch):
     run(scenario())
 
 
-def test_who_is_there_and_slow_is_waited_for(site, monkeypatch):
-    monkeypatch.setattr(session, "OPEN_SECONDS", 1.0)
+def test_who_is_there_and_slow_is_waited_for(site, limit):
+    limit(session, OPEN_SECONDS=1.0)
 
     async def scenario():
         answers = []
@@ -177,10 +177,10 @@ def test_a_hub_is_young_for_its_grace_time(site, grace, is_young):
     assert server.HubServer(site("relay", "hub"), grace).is_young() is is_young
 
 
-def test_a_process_whose_connection_broke_is_waited_for_within_the_grace(site, monkeypatch):
+def test_a_process_whose_connection_broke_is_waited_for_within_the_grace(site, monkeypatch, limit):
     # it comes back later than a caller waits at most
-    monkeypatch.setattr(connection, "FIRST_PAUSE", 1.0)
-    monkeypatch.setattr(connection, "TICK_SECONDS", 0.01)
+    limit(connection, FIRST_PAUSE=1.0)
+    limit(connection, TICK_SECONDS=0.01)
 
     async def scenario():
         hub = Hub(site("relay", "hub"))
@@ -193,7 +193,7 @@ def test_a_process_whose_connection_broke_is_waited_for_within_the_grace(site, m
                 await asyncio.sleep(0.01)
             channel = await connect(site("b"), "a", "node", hub.address, 0.05)
             await channel.close()
-            monkeypatch.setattr(connection, "FIRST_PAUSE", 600.0)  # it does not come back now
+            limit(connection, FIRST_PAUSE=600.0)  # it does not come back now
             (seat,) = [each for each in hub.relay.seats.values() if each.key[1] == "a"]
             while seat.key in hub.relay.seats:
                 link_a.connection._silent = 100.0
@@ -267,10 +267,10 @@ def test_a_member_that_breaks_the_form_is_told_and_loses_its_connection(site):
 
 
 def test_a_member_whose_certificate_is_revoked_loses_its_connection_and_nobody_else(
-    site, authority, tmp_path, monkeypatch
+    site, authority, tmp_path, limit
 ):
-    monkeypatch.setattr(server, "PULSE_SECONDS", 0.05)
-    monkeypatch.setattr(server, "SILENT_SECONDS", 1e9)
+    limit(server, PULSE_SECONDS=0.05)
+    limit(server, SILENT_SECONDS=1e9)
 
     async def scenario():
         relay, a, b, c = site("relay", "hub"), site("a"), site("b"), site("c")

@@ -36,8 +36,10 @@ def lies():
     yield "drop", lambda e: [], "missing"
 
 
-def test_every_lie_of_a_hub_is_noticed_with_a_typed_error_and_no_wrong_byte(site, monkeypatch):
-    monkeypatch.setattr(session, "PROBE_SECONDS", 1.0)
+def test_every_lie_of_a_hub_is_noticed_with_a_typed_error_and_no_wrong_byte(
+    site, monkeypatch, limit
+):
+    limit(session, PROBE_SECONDS=1.0)
     errors = []
     fail = session.Session.fail
     monkeypatch.setattr(

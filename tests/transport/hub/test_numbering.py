@@ -159,9 +159,9 @@ def test_a_peer_that_breaks_the_rules_is_blamed():
             south.take(header(n.MESSAGE, number, payload=part))
 
 
-def test_records_without_bytes_close_the_window_too(monkeypatch):
+def test_records_without_bytes_close_the_window_too(limit):
     """Otherwise a member that lies fills the memory of another with empty messages."""
-    monkeypatch.setattr(n, "WINDOW", 1 << 14)
+    limit(n, WINDOW=1 << 14)
     for kind in (n.MESSAGE, n.PART):
         north, south = numbering(), numbering()
         with pytest.raises(RemoteProtocolError, match="sent more than was taken"):

@@ -202,11 +202,11 @@ def test_all_pairs_with_delta_have_less_noise_than_without():
         assert abs(run.report.estimate - exact) < 6 * run.report.noise_std
 
 
-def test_many_chunks_are_the_same_as_one(monkeypatch):
+def test_many_chunks_are_the_same_as_one(limit):
     study = bell_study(KENDALL, 3, x=("0", "3"), epsilon=str(SILENT * 4), edges="2p")
     tables = random_tables([9, 8, 6], "chunks", 0, 1)
     one = check_exact(study, tables, "chunks")
-    small_garbled_chunks(monkeypatch, 3)
+    small_garbled_chunks(limit, 3)
     many = check_exact(study, tables, "chunks")
     assert many.report.estimate == one.report.estimate
     few, steps = (

@@ -17,6 +17,7 @@ import pytest
 from scipy import stats
 
 from tests.support.bell import bell_study, clear_values, noisy_values, remembered, share_of
+from tests.support.doors import limits
 from tests.support.limits import no_mask_of_choices
 from tests.support.mpc_studies import ALPHA, homogeneity, uniformity
 from tests.support.studies import Entropy, table
@@ -49,11 +50,11 @@ same.
 
 @pytest.fixture(autouse=True)
 def small() -> Iterator[None]:
-    with remembered(), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pair_mechanisms, "BITS", BITS)
-        patch.setattr(noise_binding, "BITS", BITS)
+    with remembered(), pytest.MonkeyPatch.context() as patch, limits() as limit:
+        limit(pair_mechanisms, BITS=BITS)
+        limit(noise_binding, BITS=BITS)
         patch.setattr(pair_mechanisms, "_wrong_odds", lambda epsilon, width: 3)
-        patch.setattr(garbled_plan, "EDGES", RECORDS**2 // 2)  # two chunks
+        limit(garbled_plan, EDGES=RECORDS**2 // 2)  # two chunks
         yield
 
 

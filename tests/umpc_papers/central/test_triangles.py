@@ -33,6 +33,7 @@ from umpc_papers.central.edges import concentration_from_edges, edge_kernel
 from umpc_papers.central.global_sensitivity import GlobalSensitivity
 from umpc_papers.central.hajek import reweight, tuning_of
 from umpc_papers.central.terms import CompleteFamily, kernel_terms, share, total
+from umpc_papers.testing import limited
 
 ONE = Fraction(1)
 
@@ -75,15 +76,14 @@ def test_an_edge_takes_both_lists_and_a_name_that_is_listed_twice_is_not_listed(
         assert total(kernel_terms(kernel, table), CompleteFamily(3, 3)) == triangles, own
 
 
-def test_the_matrix_of_pairs_has_the_kernels_values(monkeypatch):
+def test_the_matrix_of_pairs_has_the_kernels_values():
     """On tables that are no graph, too; above the largest matrix the kernel itself is evaluated."""
     rng, sets = np.random.default_rng(2), np.array(triples(9)).T
     for most in (1, 2, 4):
         kernel = kernel_of(most, 9)
         table = {name: rng.integers(0, 3, 9) for name in names_of(most)}
         fast = kernel_terms(kernel, table).evaluate(sets)
-        with monkeypatch.context() as patched:
-            patched.setattr(graph_terms, "MOST_VERTICES", 8)
+        with limited(graph_terms, MOST_VERTICES=8):
             assert graph_terms.triangle_values(kernel, table) is None
             assert np.array_equal(fast, kernel_terms(kernel, table).evaluate(sets))
 
@@ -125,9 +125,9 @@ def test_a_rewired_vertex_changes_only_its_own_triples_in_every_graph_of_five():
     assert largest == comb(4, 2) == GlobalSensitivity(kernel, ONE).sensitivity(5)
 
 
-def test_any_row_in_the_place_of_another_changes_only_its_own_triples(monkeypatch):
+def test_any_row_in_the_place_of_another_changes_only_its_own_triples(limit):
     """Rows that are no lists of a graph: names twice, the row's own name, another vertex's name."""
-    monkeypatch.setattr(graph_terms, "MOST_VERTICES", 0)
+    limit(graph_terms, MOST_VERTICES=0)
     kernel, sets = kernel_of(2, 4), np.array(triples(4)).T
     rows = np.array(list(product(range(5), repeat=3)))
     rng = np.random.default_rng(11)

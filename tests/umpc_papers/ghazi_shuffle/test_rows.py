@@ -17,10 +17,10 @@ from umpc_papers.ghazi_shuffle.messages import batches, check_packed, pack_rows,
 
 
 @pytest.fixture(autouse=True)
-def small(monkeypatch):
+def small(limit):
     """Let a batch have 16 numbers, and a frame 64 bytes."""
-    monkeypatch.setattr(module, "AT_ONCE", 16)
-    monkeypatch.setattr(inboxes, "MAX_PAYLOAD", 64)
+    limit(module, AT_ONCE=16)
+    limit(inboxes, MAX_PAYLOAD=64)
 
 
 def numbers(rows: int, columns: int, width: int) -> np.ndarray:

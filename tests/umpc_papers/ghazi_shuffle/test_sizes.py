@@ -71,8 +71,8 @@ def test_a_study_of_54000_records_a_node_ends_at_its_cells_own_value():
     assert len(frames) > 100 and max(len(frame.payload) for frame in frames) <= 1 << 20
 
 
-def test_large_messages_go_in_several_frames_of_whole_bytes(monkeypatch):
-    small_heaps(monkeypatch)
+def test_large_messages_go_in_several_frames_of_whole_bytes(limit):
+    small_heaps(limit)
     study = shuffled_study(2)
     report = (run := simulate(study, local_tables(study, (60, 40)), Entropy("frames"))).report
     frames = [frame for _, _, frame in run.transcript.online]

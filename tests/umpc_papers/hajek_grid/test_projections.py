@@ -108,9 +108,9 @@ def test_a_form_is_the_matrix_in_both_rings_and_too_large_squares_are_refused():
         _ = Projections(matrix << 32).gram
 
 
-def test_squares_by_integers_are_those_by_floats(monkeypatch):
+def test_squares_by_integers_are_those_by_floats(monkeypatch, limit):
     matrix = kernels()[-1]
-    monkeypatch.setattr(module, "EXACT_FLOATS", 0)
+    limit(module, EXACT_FLOATS=0)
     slow = Projections(matrix).gram
     monkeypatch.undo()
     assert (slow == Projections(matrix).gram).all()

@@ -28,6 +28,7 @@ from umpc.planning.prediction import attempt_over
 from umpc.planning.reference_table import ReferenceTable
 from umpc.protocols.registry import checked, decode_study, protocol_of
 from umpc.simulation import simulate
+from umpc_papers.local import bell_ldp_protocol, tuning
 from umpc_papers.local.settings import BellLdpSettings
 
 WIDE = tuple(FieldText(name, "0", "999", whole=True) for name in "xy")
@@ -193,10 +194,10 @@ def test_the_plan_predicts_the_gain_and_tunes_the_share():
     assert errors["uniform", ""] < errors["uniform", "1/4"]
 
 
-def test_tuning_compares_shares_and_none(monkeypatch):
+def test_tuning_compares_shares_and_none(limit):
     """Uniform records need no share. Ties of crowded ones, which equal bins hide, are worth one."""
-    monkeypatch.setattr("umpc_papers.local.tuning.COUNTS", (2, 4))
-    monkeypatch.setattr("umpc_papers.local.bell_ldp_protocol.TRIALS", 1)
+    limit(tuning, COUNTS=(2, 4))
+    limit(bell_ldp_protocol, TRIALS=1)
     ties = "sign(a.x - b.x) * sign(a.x - b.x)"
     for kernel, column, epsilon, has_share in (
         (GINI, np.arange(400) * 7 % 1000, "2", False),

@@ -30,9 +30,9 @@ SMALL = local_study("bell-ldp", epsilon="2", bins=bins(x=2, y=4), bins_epsilon_s
 
 
 @pytest.fixture(autouse=True)
-def short_streams(monkeypatch):
+def short_streams(limit):
     """Expand streams by a KiB: few records take few of the usual 64."""
-    monkeypatch.setattr(exact_sampling, "CHUNK_BYTES", 1024)
+    limit(exact_sampling, CHUNK_BYTES=1024)
 
 
 def test_every_record_is_asked_once_about_all_topics_evenly():

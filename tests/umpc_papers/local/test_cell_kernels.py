@@ -153,8 +153,8 @@ def test_the_midpoint_keeps_lemma_2_for_every_distribution_and_reaches_it():
     assert np.sqrt(made.spread.max()) == pytest.approx(99), "two bins that do not touch"
 
 
-def test_kernels_of_many_values_are_averaged_only_where_they_are_products(monkeypatch):
-    monkeypatch.setattr(cell_kernels, "MOST_PAIRS", 1000)
+def test_kernels_of_many_values_are_averaged_only_where_they_are_products(limit):
+    limit(cell_kernels, MOST_PAIRS=1000)
     assert cells(NEAR, "average").matrix.shape == (4, 4)
     entangled = cells(KERNELS[-1], "average")
     assert not cell_kernels.has_average(entangled.kernel, entangled.starts)
@@ -164,7 +164,7 @@ def test_kernels_of_many_values_are_averaged_only_where_they_are_products(monkey
     points = Quantiser(Kernel.from_text(GINI, SCHEMA), (Points.equal(SCHEMA["x"], 4),), "average")
     with pytest.raises(StudyError, match="randomised rounding has points"):
         _ = points.matrix
-    monkeypatch.setattr(cell_kernels, "MOST_VALUES", 10)
+    limit(cell_kernels, MOST_VALUES=10)
     with pytest.raises(StudyError, match="32 values, and a kernel is averaged over the"):
         _ = cells(NEAR, "average").matrix
 

@@ -17,11 +17,11 @@ from umpc_papers.shuffler.server import ShufflerServer
 
 
 def test_attempts_that_a_coordinator_made_up_leave_nothing_and_real_ones_a_bounded_memory(
-    tmp_path, monkeypatch
+    tmp_path, limit
 ):
     Authority.create(tmp_path / "authority").issue("shuffler-2", "shuffler", tmp_path / "own")
     identity = load_identity(tmp_path / "own")
-    monkeypatch.setattr(shuffler, "REMEMBERED", 3)
+    limit(shuffler, REMEMBERED=3)
     both = tuple(Participant(name, "127.0.0.1:1") for name in ("shuffler-1", "shuffler-2"))
     study = with_facts(shuffled_study(2), shufflers=both)
     first, *others = [bytes([number]) * 32 for number in range(5)]

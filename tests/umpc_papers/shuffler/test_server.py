@@ -35,6 +35,7 @@ from umpc.transport.connections import bind, connect, make_server
 from umpc.transport.identity import Identity, load_identity
 from umpc.transport.tls import grpc, rpc
 from umpc_papers.ghazi_shuffle.node import frames_to
+from umpc_papers.shuffler import run as shuffling
 from umpc_papers.shuffler.server import ALLOWED, ShufflerServer
 
 COUNTS = (20, 25)
@@ -167,8 +168,8 @@ def test_nothing_leaves_before_all_nodes_have_delivered(identities):
     run(identities, scenario)
 
 
-def test_large_messages_come_in_several_frames(identities, monkeypatch):
-    small_heaps(monkeypatch)
+def test_large_messages_come_in_several_frames(identities, limit):
+    small_heaps(limit)
 
     async def scenario(here: Place) -> None:
         links, counts = await here.coordinator(), [(0, count) for count in COUNTS]
@@ -288,8 +289,8 @@ def test_a_coordinator_that_goes_away_ends_the_nodes_streams_before_they_charge(
     run(identities, scenario)
 
 
-def test_who_never_comes_is_waited_for_for_a_while_and_named(identities, monkeypatch):
-    monkeypatch.setattr("umpc_papers.shuffler.run.PATIENCE_SECONDS", -0.5)
+def test_who_never_comes_is_waited_for_for_a_while_and_named(identities, limit):
+    limit(shuffling, PATIENCE_SECONDS=-0.5)
 
     async def scenario(here: Place) -> None:
         links = await here.coordinator()
@@ -365,9 +366,9 @@ def test_an_attempt_is_collected_for_its_own_study_only(identities, first):
     run(identities, scenario)
 
 
-def test_a_first_shuffler_that_draws_no_order_is_not_waited_for_for_ever(identities, monkeypatch):
+def test_a_first_shuffler_that_draws_no_order_is_not_waited_for_for_ever(identities, limit):
     """All others are there. shuffler-2 alone is asked, so nobody tells it the order."""
-    monkeypatch.setattr("umpc_papers.shuffler.run.PATIENCE_SECONDS", -0.8)
+    limit(shuffling, PATIENCE_SECONDS=-0.8)
 
     async def scenario(here: Place) -> None:
         link = await here.link(1)

@@ -40,9 +40,9 @@ def test_every_value_has_the_number_of_the_cut_points_that_it_reaches():
 
 
 @pytest.mark.parametrize("block", [1, 7, 1 << 15])
-def test_numbers_do_not_depend_on_the_blocks_also_beyond_the_bounds(block, monkeypatch):
+def test_numbers_do_not_depend_on_the_blocks_also_beyond_the_bounds(block, limit):
     """A block with a value beyond the bounds is searched, and the others are looked up."""
-    monkeypatch.setattr(cuts, "CACHED", block)
+    limit(cuts, CACHED=block)
     every = np.arange(-30, 160, dtype=np.int64)
     (found,) = CUTS.apply({"x": every}).values()
     assert found.tolist() == [sum(point <= value for point in CUTS.points["x"]) for value in every]

@@ -132,12 +132,12 @@ def test_a_sum_of_fields_needs_its_own_axis_and_nothing_else(x, y):
 
 
 @pytest.mark.parametrize("records", [0, 1, 7, 8, 25])
-def test_records_that_are_placed_in_several_blocks_have_the_same_cells(records, monkeypatch):
+def test_records_that_are_placed_in_several_blocks_have_the_same_cells(records, limit):
     kernel = Kernel(find_statistic("kendall_tau").expressions(["x", "y"])[0], SCHEMA)
     grid = compile_grid([kernel], SCHEMA)
     columns = random_records(RNG, records)
     at_once = grid.cell_of(columns)
-    monkeypatch.setattr(layout, "CACHED", 8)
+    limit(layout, CACHED=8)
     assert np.array_equal(grid.cell_of(columns), at_once) and len(at_once) == records
     beyond = {name: np.append(column, 1 << 40) for name, column in columns.items()}
     with pytest.raises(LocalProtocolError, match="clipped before"):
