@@ -10,6 +10,11 @@ import pytest
 pytest.register_assert_rewrite("tests.dialogues.talk", "tests.dialogues.house")
 
 from tests.dialogues.house import NODES, House, certificates  # noqa: E402  (after the line above)
+from umpc.testing import limited  # noqa: E402
+from umpc.transport import patience  # noqa: E402
+
+NO_QUEUE = Path("/no/queue")
+"""The queue of an idle machine: how busy this one is decides nothing in a standing clock."""
 
 RULES = """
 [policy]
@@ -55,14 +60,16 @@ def large_house(tmp_path_factory: pytest.TempPathFactory, keys: Path) -> Iterato
 @pytest.fixture
 def house(small_house: House) -> Iterator[House]:
     """Provide north, south and west with four records each. Nothing may be left of a test."""
-    small_house.mend()
-    yield small_house
-    small_house.run(small_house.end())
+    with limited(patience, RUN_QUEUE=NO_QUEUE):
+        small_house.mend()
+        yield small_house
+        small_house.run(small_house.end())
 
 
 @pytest.fixture
 def roomy(large_house: House) -> Iterator[House]:
     """Provide north, south and west with thirty records each. Nothing may be left of a test."""
-    large_house.mend()
-    yield large_house
-    large_house.run(large_house.end())
+    with limited(patience, RUN_QUEUE=NO_QUEUE):
+        large_house.mend()
+        yield large_house
+        large_house.run(large_house.end())
