@@ -118,8 +118,26 @@ def test_shares_that_a_lost_node_may_have_charged_for_wait_for_it():
     known.hear(held)
 
 
-def test_a_lost_preparation_is_one_more_try_with_everybody():
+def test_a_lost_preparation_is_one_more_try_with_everybody_for_each_node_that_may_have_one():
     losses = Losses(STUDY)
-    assert losses.after(PreparationLost("started again", culprit="node-0")) == STUDY
+    for each in STUDY.nodes:
+        assert losses.after(PreparationLost("started again", culprit=each.name)) == STUDY
     with pytest.raises(PreparationLost):
         losses.after(PreparationLost("started again", culprit="node-0"))
+
+
+def test_a_certificate_that_counts_no_more_is_one_more_try_where_it_came_from_a_preparation():
+    revoked = CertificateError("revoked", culprit="node-1")
+    prepared = m.Accepted(ID, None, m.WaitingAttempt(None, None))
+    losses = Losses(WHOLE)
+    losses.hear(answers(losses, node_1=prepared))
+    assert losses.after(revoked) == WHOLE
+    for heard in (False, True):
+        if heard:
+            losses.hear(answers(losses))
+        with pytest.raises(CertificateError):
+            losses.after(revoked)
+    losses.hear(answers(losses, node_1=prepared))
+    losses.is_settled = True
+    with pytest.raises(CertificateError):
+        losses.after(revoked)

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from collections.abc import Callable, Iterable
+from pathlib import Path
 
 import pytest
 
-from tests.dialogues.house import NODES, House
+from tests.dialogues.conftest import served
+from tests.dialogues.house import NODES, House, certificates
 from tests.dialogues.network import Said
 from tests.dialogues.talk import BEGIN, SECONDS, WITH_DEALER, Scene, check, study_of
 from umpc.coordinator.conductor import Preparation
 from umpc.errors import (
     AlreadyRunning,
+    CertificateError,
     InsufficientBudget,
     PeerLost,
     PolicyRefused,
@@ -23,6 +27,7 @@ from umpc.errors import (
 )
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study.report import Report
+from umpc.transport.authority import Authority
 
 TWO = NODES[:2]
 MET = """
@@ -99,6 +104,66 @@ def test_a_prepared_study_runs_in_three_round_trips_and_then_answers_again(house
         house.network.said.clear()
         assert isinstance(scene.run(), Report)
         check(house.network.said, dialogue, TWO)
+
+
+@pytest.fixture
+def apart(tmp_path: Path) -> Iterator[House]:
+    """Provide a house whose certificates a test may revoke and renew."""
+    (tmp_path / "site").mkdir()
+    with served(tmp_path / "site", certificates(tmp_path / "keys"), 4) as house:
+        yield house
+        house.run(house.end())
+
+
+def renew(house: House, name: str, *holders: str, is_renewed: bool = True) -> None:
+    """Give a node a certificate for a new key; its former one is on these processes' lists."""
+    authority = Authority.open(house.keys / "authority")
+    if holders:
+        authority.revoke(authority.issued.find(name))
+    for holder in holders:
+        shutil.copy(house.keys / "authority/crl.pem", house.keys / holder / "crl.pem")
+    if is_renewed:
+        authority.issue(name, "node", house.keys / "new")
+        for file in ("key.pem", "cert.pem"):
+            shutil.copy(house.keys / "new" / file, house.keys / name / file)
+
+
+LISTS = (("north",), ("north", "coordinator"), ("coordinator",), (*NODES, "coordinator"))
+
+
+@pytest.mark.parametrize("holders", [(), *LISTS], ids=lambda names: " and ".join(names) or "nobody")
+def test_a_prepared_study_runs_after_a_member_has_another_certificate(apart, holders):
+    """The preparation serves if its certificates count; if not, the run makes another attempt."""
+    scene = scene_of(apart, "ahead of a renewal")
+    assert isinstance(prepared(scene), Preparation)
+    renew(apart, "south", *holders)
+    result = scene.run()
+    assert isinstance(result, Report), repr(result)
+    assert result.prepared == (not holders)
+
+
+@pytest.mark.parametrize("holders", LISTS[:2], ids=" and ".join)
+def test_so_it_does_where_the_first_try_ends_before_that_member_hears_of_it(apart, holders):
+    """South then still has its preparation, with the former certificate, and the others have none."""
+    scene = scene_of(apart, "ahead of a renewal")
+    assert isinstance(prepared(scene), Preparation)
+    renew(apart, "south", *holders)
+    apart.network.hold("coordinator", "south", "propose")
+    result = scene.run()
+    assert isinstance(result, Report) and not result.prepared, repr(result)
+    names = [name for said in apart.network.said for name in said.names]
+    assert names.count("propose") == 8, "ahead, ended by north, ended by what south has, anew"
+
+
+@pytest.mark.parametrize("holders", LISTS[1:], ids=" and ".join)
+def test_a_prepared_study_of_a_revoked_member_is_refused_in_one_line(apart, holders):
+    scene = scene_of(apart, "ahead of a revocation")
+    assert isinstance(prepared(scene), Preparation)
+    renew(apart, "south", *holders, is_renewed=False)
+    result = scene.run()
+    assert isinstance(result, CertificateError) and result.culprit == "south", repr(result)
+    assert "the certificate of node 'south' was revoked" in result.message
+    assert set(scene.states.values()) == {"nothing"}
 
 
 def test_a_preparation_ends_with_its_node_and_the_study_runs_from_the_start(house):

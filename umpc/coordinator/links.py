@@ -30,6 +30,7 @@ from umpc.coordinator.run_file import Note, no_note
 from umpc.errors import (
     AlreadyReleased,
     ApprovalPending,
+    CertificateError,
     PeerLost,
     PeerUnavailable,
     PreparationLost,
@@ -305,7 +306,10 @@ class Losses:
         """This run has evaluated the attempt itself, so its result is no replay."""
         self._stored: tuple[str, ...] | None = None
         self._has_turned = False
-        self._has_lost_preparation = False
+        self._is_prepared = False
+        """Some node has taken up what was prepared, so it is used up at that node."""
+        self._preparations = len(study.nodes)
+        """How often a preparation may be lost: a run that loses it uses one up."""
 
     def hear(self, answers: Sequence[Proposed]) -> None:
         """Compare the answers' survivors with the proposal's.
@@ -316,6 +320,7 @@ class Losses:
         missing = self.study.names_missing
         released = {answer.missing for answer in answers if isinstance(answer, m.Released)}
         self.is_settled = self.is_settled or bool(released)
+        self._is_prepared = any(isinstance(a, m.Accepted) and a.waiting for a in answers)
         if released - {missing}:
             found = sorted(released - {missing})
             self._stored = found[0] if len(released) == 1 else None
@@ -360,10 +365,12 @@ class Losses:
         if self._stored is not None and not self._has_turned:
             self._has_turned = True
             return self._turn_to(self._stored, error)
-        if isinstance(error, PreparationLost) and not self._has_lost_preparation:
-            # All nodes have dropped what they had, so this is a run like any other, no trouble.
-            self._has_lost_preparation = True
-            log.info("%s", error.message)
+        # What was prepared has the certificates of then, and one of them may count no more.
+        is_ahead, self._is_prepared = self._is_prepared, False
+        is_void = is_ahead and isinstance(error, CertificateError) and not self.is_settled
+        if self._preparations and (is_void or isinstance(error, PreparationLost)):
+            self._preparations -= 1
+            log.info("what was prepared is of no use, the study runs anew: %s", error.message)
             return self.study
         names = {node.name for node in self.study.nodes}
         is_loss = isinstance(error, LOSSES) and error.culprit in names
