@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize, stats
 
+import umpc
 from umpc.ustat.error_law import Noise
 from umpc.ustat.estimators import ESTIMATORS, VECTOR, WITH_VARIANCE, estimate
 from umpc.ustat.intervals import (
@@ -286,3 +287,38 @@ def test_noise_that_a_double_hardly_tells_from_the_mean_has_an_interval(std):
         share = ReleasedStatistic([ReleasedSum(mean, Noise(std), -1.0, 1.0, 0.0)], SHARE * 2 - 1)
         low, high = covering_interval("mean", share, SETS)
         assert low <= mean <= high and high - low == pytest.approx(0, abs=10 * std + 1e-16)
+
+
+@pytest.mark.parametrize("unit", [1e-30, 1e-12, 1e12, 1e18, 1e30])
+@pytest.mark.parametrize("noise", [1e-15, 1e-3, 1.0])
+@pytest.mark.parametrize("kind", ["noise", "sampling", "population"])
+@pytest.mark.parametrize("name", ["mean", "total", "ratio", "geometric_ratio"])
+def test_an_interval_is_the_same_in_any_unit_of_the_values(name, kind, noise, unit):
+    """A double does not tell a mean of 10^18 from the next number: the search divided by zero."""
+    means, points = CASES[name]
+
+    def interval(units) -> np.ndarray:
+        sums = [
+            ReleasedSum(mean * each, Noise(noise * each), *_ends(column), _sampling(kind) * each)
+            for mean, each, column in zip(means, units, (points * units).T, strict=True)
+        ]
+        found = ReleasedStatistic(sums, points * units, 0.05 if kind == "population" else 0.0)
+        return np.array(covering_interval(name, found, SETS))
+
+    expected = interval(np.ones(len(means)))
+    for units in (np.full(len(means), unit), np.array([unit, *[1.0] * (len(means) - 1)])):
+        found = interval(units) / (units[0] / (units[1] if len(means) > 1 else 1.0))
+        assert found == pytest.approx(expected, rel=1e-6, abs=1e-12)
+
+
+def test_a_kernel_of_large_values_and_next_to_no_noise_has_an_interval():
+    @umpc.kernel
+    def product(a, b):
+        return a.x * b.x
+
+    most = 10**9
+    tables = [{"x": [most // 3, most // 2, most]}, {"x": [most // 7, most - 1]}]
+    facts = {"bounds": {"x": (0, most)}, "epsilon": 10**12, "edges": "9"}
+    found = umpc.estimate(product, tables, **facts)
+    low, high = found.interval()
+    assert low <= found.estimate <= high < most**2

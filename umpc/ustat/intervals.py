@@ -193,8 +193,9 @@ class _Search:
         means = [entry.mean for entry in statistic.sums]
         self.contrast, self.start = contrast_of(estimator, means)
         self.statistic, self.tail = statistic, tail
-        weights, constant = self.contrast(self.start + 1)
-        self.fall = constant - float(np.dot(weights, means))
+        # how fast it falls in θ; its values at 0 and 1 lose no digits beside a large start
+        (ones, one), (zeros, zero) = self.contrast(1.0), self.contrast(0.0)
+        self.fall = one - zero - float(np.dot(np.subtract(ones, zeros), means))
         self.range = possible_means(estimator, statistic.points)
         self.start = min(max(self.start, self.range[0]), self.range[1])
 
