@@ -22,6 +22,8 @@ from umpc.errors import (
     StepTimeout,
     UmpcError,
 )
+from umpc.node.audit.reading import rows
+from umpc.node.audit.trail import trail_beside
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study.report import Report
 from umpc.testing import without
@@ -41,6 +43,14 @@ def test_two_streams_that_finish_a_held_study_charge_once_and_have_the_same_resu
     first = scene.run(beside)
     assert isinstance(first, Report) and isinstance(second[0], Report), repr((first, second))
     assert first.estimate == second[0].estimate
+    again = ("release", "0", "again, nothing charged")
+    cost = scene.study.epsilon
+    for name in NODES[:2]:
+        trail = rows(trail_beside(house.nodes[name].dataset.config.ledger))
+        own = [each for each in trail if each["study"] == scene.study.hash.hex()]
+        facts = [(each["event"], each["epsilon"], each["note"]) for each in own]
+        told = [each for each in facts if each[0] in ("charge", "release")]
+        assert told == [("charge", cost, ""), ("release", cost, ""), again]
 
 
 @pytest.mark.parametrize("order", ["release", "drop"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -144,7 +144,7 @@ def test_a_prepared_study_runs_after_a_member_has_another_certificate(apart, hol
 
 @pytest.mark.parametrize("holders", LISTS[:2], ids=" and ".join)
 def test_so_it_does_where_the_first_try_ends_before_that_member_hears_of_it(apart, holders):
-    """South then still has its preparation, with the former certificate, and the others have none."""
+    """South then has its preparation still, with the former certificate, and nobody else has."""
     scene = scene_of(apart, "ahead of a renewal")
     assert isinstance(prepared(scene), Preparation)
     renew(apart, "south", *holders)

@@ -54,6 +54,7 @@ verifies it. Then the disk alone counts, and reservations in memory stay.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 from umpc.dp.events import Event, encode_events
@@ -271,7 +272,7 @@ class Ledger(LedgerQueries):
                 note=held.name,
             )
             self._end(study)
-            return self._release_of(study)
+            return replace(self._release_of(study), is_new=True)
 
     def answer(self, study: bytes, attempt: bytes, question: bytes, answer: bytes) -> None:
         """Keep the answer to the one question after a release, on disk when this returns.

@@ -313,11 +313,13 @@ class StoredRelease:
     """The share that the node released for a study, and sends again when it is asked again.
 
     table: what a later answer needs, masked, where the protocol asks later; else empty.
+    is_new: it was charged just now, by the call that returned it.
     """
 
     attempt: bytes
     share: bytes = field(repr=False)
     table: bytes = b""
+    is_new: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True)

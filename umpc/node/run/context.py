@@ -21,7 +21,7 @@ import threading
 from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
 from typing import Any, ParamSpec, TypeVar
@@ -61,6 +61,7 @@ class Site:
     open_delivery: opens the streams to the shufflers.
     record: appends rows to the audit trail, on disk when it returns.
     add_charge: appends the row of a released study's charge where the trail has none.
+    charging: held from a charge until its row is in the trail, and while one is looked for.
     workers: computes chunks of edges beside the run's own thread, if there is such a place.
     written_at: when the table's files were last written, in seconds since 1970; 0 if unknown.
     standing: what the process keeps with other nodes between studies, if it keeps anything.
@@ -81,6 +82,7 @@ class Site:
     open_delivery: Callable[..., Awaitable[None]]
     record: Record = nothing
     add_charge: Callable[[bytes], None] = lambda study: None
+    charging: threading.Lock = field(default_factory=threading.Lock)
     written_at: Callable[[], float] = lambda: 0.0
     workers: Executor | None = None
     standing: Standing | None = None

@@ -27,18 +27,17 @@ from datetime import datetime
 from umpc.crypto.prg import digest
 from umpc.errors import CertificateError, LedgerError, PreparationLost, UmpcError
 from umpc.failpoints import failpoint
-from umpc.node.audit.trail import about
 from umpc.node.budget.ledger_store import StoredRelease
 from umpc.node.budget.store import StoredEntry
-from umpc.node.run.context import NO_COST, RunContext, is_small
+from umpc.node.run.context import RunContext, is_small
 from umpc.node.run.coordinator import PATIENCE_SECONDS
 from umpc.node.run.prepare import Others, reach_shufflers
 from umpc.node.run.release import (
     announced,
     answer,
     deliver,
-    disclosed,
     kept_of,
+    note_again,
     refuse_former,
     release,
 )
@@ -65,10 +64,7 @@ async def replay(run: RunContext, others: Others, stored: StoredRelease) -> None
         await stream.send_last(replace(own, share=b""))
         log.info("study %s was released with other survivors: nothing leaves", stream.label)
         return
-    note = f"again, nothing charged; {disclosed(study)}".rstrip("; ")
-    row = about("release", study, stream.coordinator, note, cost=NO_COST)
-    await asyncio.to_thread(run.site.add_charge, run.charged_as)
-    await asyncio.to_thread(run.site.record, row)
+    await asyncio.to_thread(note_again, run)
     if isinstance(kept, m.Delivery):
         # the shufflers put the same messages into a new order
         await stream.send(own)

@@ -71,10 +71,11 @@ async def release(run: RunContext, others: Others, held: StoredEntry) -> StoredR
     failpoint("before-charge")
     stored = await asyncio.to_thread(_charge, run, held)
     log.info(
-        "study %s: epsilon %s, delta %.3g charged, the share leaves",
+        "study %s: epsilon %s, delta %.3g %s, the share leaves",
         run.stream.label,
         study.epsilon,
         held.delta,
+        "charged" if stored.is_new else "was charged before by another run",
     )
     kept = kept_of(stored.share, study)
     message = announced(kept, study, run.site.name)
@@ -90,17 +91,30 @@ async def release(run: RunContext, others: Others, held: StoredEntry) -> StoredR
 def _charge(run: RunContext, held: StoredEntry) -> StoredRelease:
     """Charge, then append the rows of the charge and of what leaves, all of it on disk.
 
-    Nothing leaves without them, and nothing else than the share that is returned.
+    Nothing leaves without them, and nothing else than the share that is returned. Where another
+    run has charged for the attempt meanwhile, its rows say so, and this release is one more.
     """
     study, coordinator = run.study, run.stream.coordinator
-    stored = run.site.ledger.charge(run.charged_as, held.attempt)
-    failpoint("after-charge")
     cost = (held.epsilon, held.delta)
-    run.site.record(
-        about("charge", study, coordinator, cost=cost),
-        about("release", study, coordinator, disclosed(study), cost=cost),
-    )
+    with run.site.charging:
+        stored = run.site.ledger.charge(run.charged_as, held.attempt)
+        failpoint("after-charge")
+        if stored.is_new:
+            run.site.record(
+                about("charge", study, coordinator, cost=cost),
+                about("release", study, coordinator, disclosed(study), cost=cost),
+            )
+    if not stored.is_new:
+        note_again(run)
     return stored
+
+
+def note_again(run: RunContext) -> None:
+    """Append the row of what is sent again at no cost, and the charge's if it is missing."""
+    with run.site.charging:
+        run.site.add_charge(run.charged_as)
+    note = f"again, nothing charged; {disclosed(run.study)}".rstrip("; ")
+    run.site.record(about("release", run.study, run.stream.coordinator, note, cost=NO_COST))
 
 
 def disclosed(study: Study) -> str:
