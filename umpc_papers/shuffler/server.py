@@ -179,8 +179,10 @@ class ShufflerServer(rpc.ShufflerServicer):
             raise RemoteProtocolError(
                 f"{caller}: {error.message}", culprit=caller, step="release"
             ) from error
-        await asyncio.to_thread(session.deliver, index, inbox.data)
-        run.delivered(session)
+        try:
+            await asyncio.to_thread(session.deliver, index, inbox.data)
+        finally:
+            run.delivered(session)  # also where the node's call ends meanwhile
 
     # ---- the other shuffler ------------------------------------------------------------------
 
