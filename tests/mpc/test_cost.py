@@ -18,7 +18,6 @@ from tests.support.studies import (
     random_tables,
 )
 from umpc.mpc import attempt
-from umpc.mpc import backends as cost_module
 from umpc.mpc.backends import predict
 from umpc.simulation import simulate
 from umpc.ustat.statistics import LIBRARY
@@ -196,17 +195,10 @@ def test_a_comparison_of_three_owners_opens_as_many_bits_as_it_has_pieces():
     assert sum(len(f.payload) for f in opened) == 3 * 2 * 32 // 8
 
 
-def test_an_attempt_keeps_its_costs_with_and_without_a_preparation(monkeypatch):
+def test_an_attempt_keeps_its_costs_with_and_without_a_preparation():
     """A forecast and a report ask for the same one."""
-    made = []
-    predicted = cost_module._predict
-
-    def noted(attempt, prepared):
-        made.append(prepared)
-        return predicted(attempt, prepared)
-
-    monkeypatch.setattr(cost_module, "_predict", noted)
-    attempt = make_attempt(make_study(KENDALL, 2), [5, 4])
-    found = [predict(attempt, prepared=prepared) for prepared in (False, True, False, True)]
-    assert made == [False, True]
-    assert found[:2] == found[2:] == [predicted(attempt, False), predicted(attempt, True)]
+    ways = (False, True)
+    attempt, *others = (make_attempt(make_study(KENDALL, 2), [5, 4]) for _ in range(3))
+    first, again = ([predict(attempt, prepared=way) for way in ways] for _ in range(2))
+    assert all(each is kept for each, kept in zip(first, again, strict=True))
+    assert first == [predict(other, prepared=way) for other, way in zip(others, ways, strict=True)]

@@ -10,8 +10,6 @@ of owners is part of this view.
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 
@@ -35,12 +33,13 @@ from tests.support.one_chunk import evaluate_chunk, seeded_part
 from tests.support.studies import generator
 from umpc.crypto.ring import RINGS
 from umpc.crypto.rounds import run_in_memory
-from umpc.mpc.masked import compiler, tasks
+from umpc.mpc.masked import compiler
 from umpc.mpc.masked.dcf import evaluate
 from umpc.mpc.masked.edge_layout import linear_value, modulus
 from umpc.mpc.masked.material import ChunkInputs, SeededPart
 from umpc.mpc.masked.plan import Plan
 from umpc.mpc.masked.plan_items import Compared, Comparison, EdgePlace, RecordPlace
+from umpc.testing import lying
 from umpc.ustat.kernel import Kernel
 
 BIT, TWO_BITS = make_schema(x=("0", "1")), make_schema(x=("0", "2"))
@@ -123,7 +122,7 @@ def enumerated_part(counter: EnumeratedDraws) -> SeededPart:
 
 
 def view(
-    kernel: Kernel, records: tuple[int, ...], honest: int, label: str, monkeypatch, forced: str = ""
+    kernel: Kernel, records: tuple[int, ...], honest: int, label: str, forced: str = ""
 ) -> np.ndarray:
     """All that the others get to see, edge by edge, as one number; `records` are the values of x.
 
@@ -153,12 +152,9 @@ def view(
     parts = [constant_part(plan, seed, party, count) for party, seed in enumerate(seeds)]
     parts[honest] = enumerated_part(counter)
     assert counter.used == counter.bits
-    fixed = SimpleNamespace(expand_all=lambda plan, seeds, party, layout: parts[party])
-    monkeypatch.setattr(tasks, "SeededPart", fixed)
-    dealt, tree_hash = (
-        deal_chunk(plan, masks, seeds, count, tree_hash_of(label)),
-        tree_hash_of(label),
-    )
+    tree_hash = tree_hash_of(label)
+    with lying("everybody", expand_all=lambda _, plan, seeds, party, layout: parts[party]):
+        dealt = deal_chunk(plan, masks, seeds, count, tree_hash)
     own = [
         {n: m for n, m in masks.items() if plan.pattern[plan.places[n].slot] == p}
         for p in plan.everybody
@@ -216,7 +212,7 @@ def in_pieces(limit):
 @pytest.mark.parametrize("others", ["one", "other"])
 @pytest.mark.parametrize(("kernel", "honest"), CASES)
 def test_the_others_view_is_exactly_uniform_whatever_the_honest_owners_record(
-    kernel, honest, others, monkeypatch
+    kernel, honest, others
 ):
     """`others`: what the coalition has and draws; the honest owner's record is 0, then 1."""
     chosen = globals()[kernel]
@@ -225,27 +221,27 @@ def test_the_others_view_is_exactly_uniform_whatever_the_honest_owners_record(
             int(bit) for bit in generator(f"{kernel} {others}").integers(0, 2, chosen.degree)
         ]
         records[honest] = hidden
-        sample = view(chosen, tuple(records), honest, f"secrecy {others}", monkeypatch)
+        sample = view(chosen, tuple(records), honest, f"secrecy {others}")
         assert takes_every_value_once(sample), f"{kernel}, honest {honest}, record {hidden}"
 
 
 @pytest.mark.parametrize("hidden", range(2))
 @pytest.mark.parametrize(("name", "honest"), [("LESS", 0), ("LESS", 2), ("EQUAL", 1)])
-def test_pieces_of_three_owners_are_as_secret(name, honest, hidden, monkeypatch, in_pieces):
+def test_pieces_of_three_owners_are_as_secret(name, honest, hidden, in_pieces):
     """Two pieces, opened under masks, and the bit that products of their masks combine."""
     records = [1, 0, 1]
     records[honest] = hidden
-    sample = view(globals()[name], tuple(records), honest, "pieces of three", monkeypatch)
+    sample = view(globals()[name], tuple(records), honest, "pieces of three")
     assert takes_every_value_once(sample)
 
 
 @pytest.mark.parametrize("hidden", range(3))
 @pytest.mark.parametrize("honest", range(2))
 @pytest.mark.parametrize("name", ["WIDE_OF_TWO", "TIE_OF_TWO"])
-def test_pieces_of_two_owners_are_as_secret(name, honest, hidden, monkeypatch, in_pieces):
+def test_pieces_of_two_owners_are_as_secret(name, honest, hidden, in_pieces):
     records = [1, 1]
     records[honest] = hidden
-    sample = view(globals()[name], tuple(records), honest, "pieces of two", monkeypatch)
+    sample = view(globals()[name], tuple(records), honest, "pieces of two")
     assert takes_every_value_once(sample)
 
 
@@ -257,20 +253,20 @@ PIECES = ["mask", "bit 0", "bit 1", "bit 2", "bit 3"]
     [(what, honest) for what in PIECES for honest in range(2)]
     + [(what, 0) for what in ("table", "product", "element")],
 )
-def test_power_whatever_is_not_drawn_for_pieces_is_found(forced, honest, monkeypatch, in_pieces):
-    sample = view(WIDE_OF_TWO, (1, 2), honest, "power", monkeypatch, forced)
+def test_power_whatever_is_not_drawn_for_pieces_is_found(forced, honest, in_pieces):
+    sample = view(WIDE_OF_TWO, (1, 2), honest, "power", forced)
     assert not takes_every_value_once(sample)
 
 
 @pytest.mark.parametrize("hidden", range(3))
 @pytest.mark.parametrize(("honest", "bits"), [(0, 4 + 1 + 8 + 1), (2, 4 + 1)])
-def test_a_width_of_four_bits_with_three_candidates(honest, bits, hidden, monkeypatch):
+def test_a_width_of_four_bits_with_three_candidates(honest, bits, hidden):
     """The honest owner draws a mask of 4 bits, the mask of the opened bit, and shares.
 
     Its shares are of the 8 places of a table, and an element.
     """
     records = (hidden, 2, 1) if honest == 0 else (1, 2, hidden)
-    sample = view(WIDE, records, honest, "wide", monkeypatch)
+    sample = view(WIDE, records, honest, "wide")
     assert len(sample) == 1 << bits and takes_every_value_once(sample)
 
 
@@ -282,9 +278,9 @@ BY_ALL, NOT_BY_THE_LAST = ["mask", "bit 0"], ["table", "element"]
     [(what, honest) for what in BY_ALL for honest in range(3)]
     + [(what, n) for what in NOT_BY_THE_LAST for n in (0, 1)],
 )
-def test_power_whatever_is_not_drawn_is_found(forced, honest, monkeypatch):
+def test_power_whatever_is_not_drawn_is_found(forced, honest):
     """A mask, a table share, a share of an element or the mask of a bit that is zero."""
-    assert not takes_every_value_once(view(LESS, (1, 0, 1), honest, "power", monkeypatch, forced))
+    assert not takes_every_value_once(view(LESS, (1, 0, 1), honest, "power", forced))
 
 
 # --- comparison keys ------------------------------------------------------------------------------
@@ -325,22 +321,22 @@ def test_the_holders_of_a_key_are_the_owners_of_the_compared_number(degree):
     assert ((2, "key") in seen) == (degree == 3)
 
 
-def compare_with_keys(builder, difference, width, kind, layer):
+def compare_with_keys(honest, builder, difference, width, kind, layer):
     """A forbidden comparison: two of three owners hold a key for a number that all three make."""
     gate = Comparison(difference, width, (0, 1))
     return builder.add_bit(Compared(builder.add_comparison(gate), kind), layer)
 
 
-def test_power_two_holders_of_a_key_for_three_owners_read_the_thirds_record(monkeypatch):
+def test_power_two_holders_of_a_key_for_three_owners_read_the_thirds_record():
     """[d̂ = r] from both keys at every point gives r, and with it the third owner's record.
 
     That is the reason for the tables.
     """
-    monkeypatch.setattr(compiler.tables, "compare", compare_with_keys)
     compiler.program_of.cache_clear()  # compile anew
     hidden = generator("attack").integers(0, 2, 50, endpoint=True)
     records = [{"x": np.full(50, 1)}, {"x": np.full(50, 2)}, {"x": hidden}]
-    run = run_chunk(WIDE, RINGS[0], records, 50, "attack", (0, 1, 2))
+    with lying("everybody", compare=compare_with_keys):
+        run = run_chunk(WIDE, RINGS[0], records, 50, "attack", (0, 1, 2))
     compiler.program_of.cache_clear()
     with pytest.raises(AssertionError):
         check_keys(run.plan)

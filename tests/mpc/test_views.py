@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 
 from tests.mpc.test_secrecy import compare_with_keys
-from tests.support import mpc_studies as studies
 from tests.support.coalition import views
 from tests.support.doors import limits
 from tests.support.mpc_studies import (
@@ -36,6 +35,7 @@ from umpc.mpc.chunks import Pattern
 from umpc.mpc.masked import compiler
 from umpc.mpc.masked.material import SeededPart, Shares
 from umpc.mpc.masked.plan_items import RecordPlace
+from umpc.testing import lying
 from umpc.ustat.kernel import Kernel
 
 BITS = make_schema(x=("0", "1"), y=("0", "1"))
@@ -87,9 +87,12 @@ def _runs(name: str, honest: int, label: str) -> list[ChunkRun]:
     for number, theirs in enumerate(THEIRS):
         rows = [theirs if party == honest else MINE[slot] for slot, party in enumerate(pattern)]
         records = [{k: np.full(EDGES, v, np.int64) for k, v in row.items()} for row in rows]
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(studies, "tree_hash_of", lambda label: tree_hash_of("view"))
-            found.append(run_chunk(kernel, RINGS[0], records, EDGES, f"{label} {number}", pattern))
+        hashed = tree_hash_of("view")
+        found.append(
+            run_chunk(
+                kernel, RINGS[0], records, EDGES, f"{label} {number}", pattern, tree_hash=hashed
+            )
+        )
     return found
 
 
@@ -135,19 +138,18 @@ def test_opened_bits_and_words_are_uniform_to_whoever_lacks_one_mask(name, hones
 # --- power: the same test finds every protection that is left out ---------------------------------
 
 
-def without_masks(monkeypatch) -> None:
-    real = studies.wire_masks
-    monkeypatch.setattr(
-        studies, "wire_masks", lambda *a: [mask * np.uint64(0) for mask in real(*a)]
-    )
+def without_masks():
+    """All masks are 0."""
+    return lying("everybody", wire_masks=lambda honest, *a: [0 * mask for mask in honest(*a)])
 
 
-def without_a_mask_bit(monkeypatch) -> None:
+def without_a_mask_bit():
     """The lowest bit of every mask is 0."""
-    real = studies.wire_masks
-    monkeypatch.setattr(
-        studies, "wire_masks", lambda *a: [mask & ~np.uint64(1) for mask in real(*a)]
-    )
+
+    def even(honest, *given):
+        return [mask & ~np.uint64(1) for mask in honest(*given)]
+
+    return lying("everybody", wire_masks=even)
 
 
 def without(what: str, number: int | None = None, party: int | None = None):
@@ -163,26 +165,20 @@ def without(what: str, number: int | None = None, party: int | None = None):
             mask[:] = mask * (number is not None and found != number)
         return part
 
-    def mutate(monkeypatch) -> None:
-        real = SeededPart.expand_all.__func__
+    def expand_all(honest, plan, seeds, own, layout):
+        part = honest(plan, seeds, own, layout)
+        return zero(part) if party in (None, own) else part
 
-        def expand_all(cls, plan, seeds, own, layout):
-            part = real(cls, plan, seeds, own, layout)
-            return zero(part) if party in (None, own) else part
-
-        monkeypatch.setattr(SeededPart, "expand_all", classmethod(expand_all))
-
-    return mutate
+    return lambda: lying("everybody", expand_all=expand_all)
 
 
-def without_the_shares_pad(monkeypatch) -> None:
+def without_the_shares_pad():
     """The dealer gives the last owner the products of masks themselves."""
-    real = studies.deal_chunk
 
-    def deal(plan, masks, seeds, count, tree_hash):
-        parts = real(plan, masks, seeds, count, tree_hash)
-        for party, seed in enumerate(seeds[:-1]):
-            pad = seeded_part(plan, seed, party, count).shares
+    def deal(honest, plan, masks, seeds, layout, tree_hash):
+        parts = honest(plan, masks, seeds, layout, tree_hash)
+        for party, (seed,) in enumerate(seeds[:-1]):
+            pad = seeded_part(plan, seed, party, EDGES).shares
             last = parts[-1].shares
             last.elements[:] += pad.elements
             last.bits[:] ^= pad.bits
@@ -190,11 +186,11 @@ def without_the_shares_pad(monkeypatch) -> None:
                 rows[:] ^= known
         return parts
 
-    monkeypatch.setattr(studies, "deal_chunk", deal)
+    return lying("dealer", deal_chunks=deal)
 
 
-def with_keys_of_two(monkeypatch) -> None:
-    monkeypatch.setattr(compiler.tables, "compare", compare_with_keys)
+def with_keys_of_two():
+    return lying("everybody", compare=compare_with_keys)
 
 
 @pytest.mark.parametrize(
@@ -231,9 +227,9 @@ def with_keys_of_two(monkeypatch) -> None:
         (with_keys_of_two, "leaning four", 3),
     ],
 )
-def test_power_a_protection_left_out_is_found(monkeypatch, mutate, name, honest):
-    mutate(monkeypatch)
-    p = p_of(runs(name, honest, "power"), honest)
+def test_power_a_protection_left_out_is_found(mutate, name, honest):
+    with mutate():
+        p = p_of(runs(name, honest, "power"), honest)
     assert p < ALPHA, f"the mutant passes with p = {p:.1e}, N = {EDGES}"
 
 

@@ -12,7 +12,7 @@ from umpc.errors import LocalProtocolError
 from umpc.mpc import chunks as chunks_module
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import pattern_of
-from umpc.mpc.masked import plan
+from umpc.testing import lying
 
 
 def attempt_of(counts=(6, 5, 7, 4), **changes) -> SharedAttempt:
@@ -64,14 +64,15 @@ def test_no_node_has_more_of_a_wave_than_its_share(limit, changes):
         assert list(attempt.chunks_of(node)) == [chunk for chunk in chunks if node in chunk.owners]
 
 
-def test_large_cells_come_last_and_each_of_their_chunks_is_alone(monkeypatch):
-    monkeypatch.setattr(plan.Program, "small_cell", 6)
-    attempt = attempt_of(edges="40")
-    chunks = list(attempt.chunks())
+def test_large_cells_come_last_and_each_of_their_chunks_is_alone():
+    with lying("everybody", small_cell=lambda honest: 6):
+        attempt = attempt_of(edges="40")
+        chunks = list(attempt.chunks())
+        batches = list(attempt.batches())
     alone = [chunk for chunk in chunks if not chunk.wave]
     assert alone and chunks[-len(alone) :] == alone and len(alone) < len(chunks)
     assert all((chunk.count > 6) == (chunk.wave == 0) for chunk in chunks)
-    assert [batch for batch in attempt.batches() if not batch[0].wave] == [(one,) for one in alone]
+    assert [batch for batch in batches if not batch[0].wave] == [(one,) for one in alone]
 
 
 def test_a_chunk_is_computed_once_alone_or_in_a_batch():

@@ -39,7 +39,7 @@ def stretched(fold: int, lacks_first: bool) -> list[bytes]:
     """Columns of several widths, one after the other, of one channel."""
     leaves, tag = words(f"leaves {fold}", 128 // fold, 1 << fold, 2), words("tag", 2)
     streams = LeafStreams(leaves, tag, TREE_HASH, lacks_first)
-    parts = [Columns.of(streams, fold, width) for width in WIDTHS]
+    parts = [Columns.stretched(streams, fold, width) for width in WIDTHS]
     return [array.tobytes() for each in parts for array in (each.rows, each.u)]
 
 

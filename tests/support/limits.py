@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any
+
 import numpy as np
 import pytest
 
 from tests.support.doors import Limit
-from umpc.mpc import attempt
 from umpc.mpc.garbled import plan as garbled
 from umpc.mpc.masked import cells, plan
 from umpc.mpc.transfers import correlated_ot, message_shapes
-from umpc.mpc.transfers.batch_columns import Columns, LeafStreams
+from umpc.mpc.transfers.batch_columns import Columns
+from umpc.testing import lying
 from umpc_papers.ghazi_shuffle import inbox
 
 
@@ -41,9 +45,9 @@ def small_garbled_chunks(limit: Limit, edges: int) -> None:
     limit(garbled, EDGES=edges)
 
 
-def committee_of_two(patch: pytest.MonkeyPatch) -> None:
+def committee_of_two() -> AbstractContextManager[None]:
     """Two nodes draw the noise of any study with a committee."""
-    patch.setattr(attempt, "committee_size", lambda nodes, colluding: 2)
+    return lying("everybody", committee_size=lambda honest, nodes, colluding: 2)
 
 
 def small_heaps(limit: Limit) -> None:
@@ -57,16 +61,15 @@ def short_parts(limit: Limit, transfers: int) -> None:
         limit(module, PART=transfers)
 
 
-def no_mask_of_choices(patch: pytest.MonkeyPatch) -> None:
+def no_mask_of_choices() -> AbstractContextManager[None]:
     """A mutant: all leaves of all channels are stretched to zeros, so nothing masks the choices.
 
     The message is the choices, t is 0 and q is r·Δ, so results stay right. It changes what comes
     from numpy and from the compiled kernel.
     """
-    real = Columns.of
 
-    def zeros(streams: LeafStreams, fold: int, width: int) -> Columns:
-        made = real(streams, fold, width)
+    def zeros(honest: Callable[..., Columns], *given: Any) -> Columns:
+        made = honest(*given)
         return Columns(np.zeros_like(made.rows), np.zeros_like(made.u))
 
-    patch.setattr(Columns, "of", zeros)
+    return lying("node", stretched=zeros)

@@ -19,14 +19,14 @@ from umpc.crypto.prg import FixedKeyHash, derive
 from umpc.crypto.ring import Ring
 from umpc.crypto.rounds import SentMessage, run_in_memory
 from umpc.mpc.chunks import Pattern
+from umpc.mpc.masked import edge_layout, tasks
 from umpc.mpc.masked.bit_shares import LayerShares
 from umpc.mpc.masked.compiler import compile_program
 from umpc.mpc.masked.dcf import row_type
-from umpc.mpc.masked.edge_layout import EdgeLayout, PlaceValues, masked_wires, modulus, wire_masks
+from umpc.mpc.masked.edge_layout import EdgeLayout, PlaceValues, masked_wires, modulus
 from umpc.mpc.masked.material import ChunkInputs, DealtPart, SeededPart, Shares
 from umpc.mpc.masked.plan import Plan, Program
 from umpc.mpc.masked.plan_items import RecordPlace
-from umpc.mpc.masked.tasks import deal_chunks
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.schema import Schema
 
@@ -58,7 +58,7 @@ def deal_chunk(
 
     Reveals: the dealer learns masks only; it sees nothing that is computed from data.
     """
-    return deal_chunks(
+    return tasks.deal_chunks(
         plan, record_masks, [[seed] for seed in seeds], EdgeLayout([count]), tree_hash
     )
 
@@ -145,19 +145,18 @@ def run_chunk(
     label: str = "chunk",
     pattern: Pattern = (0, 1),
     few: bool = False,
+    tree_hash: FixedKeyHash | None = None,
 ) -> ChunkRun:
     """Deal and evaluate one chunk, in which edge j is row j of every slot's table.
 
     Every record has its own masks. The material goes through its encoding.
     """
-    program, seed, tree_hash = (
-        program_of(kernels, ring, pattern, few),
-        seed_of(label),
-        tree_hash_of(label),
-    )
+    program, seed = program_of(kernels, ring, pattern, few), seed_of(label)
+    tree_hash = tree_hash or tree_hash_of(label)
     plan = program.plans[pattern]
     masks = [
-        wire_masks(program, derive(seed, "masks", slot), count) for slot in range(len(pattern))
+        edge_layout.wire_masks(program, derive(seed, "masks", slot), count)
+        for slot in range(len(pattern))
     ]
     masked = [
         masked_wires(program, columns, mask, count)

@@ -16,7 +16,7 @@ from tests.support.gates import AND, FOUR, HASH, PRODUCT, run
 from tests.support.mpc_studies import seed_of
 from umpc.crypto.prg import Stream
 from umpc.crypto.ring import RINGS, Ring
-from umpc.mpc.garbled.gates import GateHash
+from umpc.testing import lying
 
 
 def block(words: np.ndarray) -> int:
@@ -123,21 +123,22 @@ def test_tweaks_are_unique_over_edges_and_hashes():
 
 @pytest.mark.usefixtures("in_numpy")
 @pytest.mark.parametrize("ring", RINGS)
-def test_each_hash_of_a_circuit_has_a_number_of_its_own(ring, monkeypatch):
+def test_each_hash_of_a_circuit_has_a_number_of_its_own(ring):
     """Garbler and evaluator use the same numbers, each once, and `aes_blocks` AES blocks."""
     (expression,) = library_kernels("covariance")
     circuit = circuit_of(expression, BANK, Fraction(1, 2))
     bits, numbers, blocks = input_values(circuit, edges(BANK, 16, 1)), [], []
-    second, permute = GateHash.second, GateHash.permute
-    monkeypatch.setattr(
-        GateHash,
-        "second",
-        lambda self, x, tweaks: numbers.append(int(tweaks[0, 1])) or second(self, x, tweaks),
-    )
-    monkeypatch.setattr(
-        GateHash, "permute", lambda self, x: blocks.append(x.size // 2) or permute(self, x)
-    )
-    run(circuit, bits, "numbers", ring)
+
+    def second(honest, gate_hash, x, tweaks):
+        numbers.append(int(tweaks[0, 1]))
+        return honest(gate_hash, x, tweaks)
+
+    def permute(honest, gate_hash, x):
+        blocks.append(x.size // 2)
+        return honest(gate_hash, x)
+
+    with lying("everybody", second=second, permute=permute):
+        run(circuit, bits, "numbers", ring)
     half = len(numbers) // 2
     assert sorted(numbers[:half]) == sorted(numbers[half:]) == list(range(half))
     assert sum(blocks) == 16 * sum(aes_blocks(circuit, ring))

@@ -18,7 +18,6 @@ from tests.support.transfers import WRONG_SHAPES
 from umpc.crypto.prg import FixedKeyHash, Stream
 from umpc.crypto.ring import RINGS
 from umpc.errors import RemoteProtocolError
-from umpc.mpc.garbled import piece_tables
 from umpc.mpc.garbled.bit_sums import weighted
 from umpc.mpc.garbled.circuits import CircuitBuilder, InputBit, outputs_of
 from umpc.mpc.garbled.kernel_to_circuit import circuit_of_all
@@ -43,6 +42,7 @@ from umpc.mpc.garbled.pieces import (
 )
 from umpc.mpc.garbled.plan import GarbledPlan
 from umpc.mpc.transfers.correlated_ot import fresh_delta
+from umpc.testing import lying
 from umpc.ustat.polynomial import polynomial_of
 from umpc.ustat.schema import FieldSchema, Schema
 from umpc.ustat.text import from_text
@@ -203,32 +203,30 @@ def test_keys_of_rows_are_those_of_the_field():
         assert int(offset[0]) | int(offset[1]) << 64 == due
 
 
-def asked(patch, *tables: Tables) -> np.ndarray:
-    """All blocks that the garbler asks π for, over two chunks of each."""
+def asked(tables: Tables) -> np.ndarray:
+    """All blocks that the garbler asks π for, over two chunks."""
     seen = []
-    real = FixedKeyHash.__call__
+    honest = tables.hash
 
-    def hashed(tree_hash, blocks):
+    def hashed(blocks):
         seen.append(blocks.copy())
-        return real(tree_hash, blocks)
+        return honest(blocks)
 
-    patch.setattr(FixedKeyHash, "__call__", hashed)
-    for each in tables:
-        each.payload(0)
-        each.payload(len(each.index))
+    tables.hash = hashed
+    tables.payload(0)
+    tables.payload(len(tables.index))
+    tables.hash = honest
     return np.concatenate(seen)
 
 
 @pytest.mark.usefixtures("in_numpy")
-def test_no_hash_is_asked_for_twice_and_the_test_notices_repeated_blocks(monkeypatch):
+def test_no_hash_is_asked_for_twice_and_the_test_notices_repeated_blocks():
     tables = Tables("numbers", 3, np.repeat([0, 1, 2], [3 * LANES, 5, 1]))
-    with monkeypatch.context() as patch:
-        blocks = asked(patch, tables)
-        assert len(blocks) == 2 * 8 * (3 + 1 + 1) and len(np.unique(blocks, axis=0)) == len(blocks)
-    with monkeypatch.context() as patch:
-        tables.places.number[:] = 0
-        blocks = asked(patch, tables)
-        assert len(np.unique(blocks, axis=0)) < len(blocks)
+    blocks = asked(tables)
+    assert len(blocks) == 2 * 8 * (3 + 1 + 1) and len(np.unique(blocks, axis=0)) == len(blocks)
+    tables.places.number[:] = 0
+    blocks = asked(tables)
+    assert len(np.unique(blocks, axis=0)) < len(blocks)
 
 
 # --- the evaluator's view
@@ -297,11 +295,11 @@ def difference_of_rows() -> set[int]:
 
 
 @pytest.mark.usefixtures("both_ways")
-def test_rows_of_one_parity_have_keys_of_their_own(monkeypatch):
+def test_rows_of_one_parity_have_keys_of_their_own():
     """Labels that are added without powers of α give rows 3 and 5 one key."""
     assert len(difference_of_rows()) == 4
-    monkeypatch.setattr(piece_tables, "_times_alpha", lambda blocks: blocks)
-    assert len(difference_of_rows()) == 1
+    with lying("everybody", times_alpha=lambda honest, blocks: blocks):
+        assert len(difference_of_rows()) == 1
 
 
 # --- what a peer sends in their place

@@ -12,7 +12,6 @@ from umpc.crypto.prg import derive
 from umpc.crypto.ring import RINGS
 from umpc.crypto.rounds import run_in_memory
 from umpc.mpc.masked import plan_items as lookup_comparison
-from umpc.mpc.masked import tasks
 from umpc.mpc.masked.edge_layout import modulus, top_bit
 from umpc.mpc.masked.material import ChunkInputs
 from umpc.mpc.masked.plan import Plan
@@ -30,6 +29,7 @@ from umpc.mpc.masked.plan_items import (
     compare,
     pieces,
 )
+from umpc.testing import lying
 from umpc.ustat.polynomial import constant
 
 Compared = tuple[list[np.ndarray], list[int]]
@@ -176,19 +176,18 @@ def test_the_lowest_pieces_equality_is_opened_for_ties_only():
     assert sorted(lookups) == [(0, "less"), (5, "equal"), (5, "less"), (11, "equal"), (11, "less")]
 
 
-def test_power_a_wrong_row_of_a_table_is_found(monkeypatch):
+def test_power_a_wrong_row_of_a_table_is_found():
     """A dealer whose rows are off by one place."""
-    real = tasks.one_hot_rows
-    monkeypatch.setattr(
-        tasks, "one_hot_rows", lambda *a: [rows << rows.dtype.type(1) for rows in real(*a)]
-    )
-    with pytest.raises(AssertionError):
+
+    def moved(honest, *given):
+        return [rows << rows.dtype.type(1) for rows in honest(*given)]
+
+    with lying("dealer", one_hot_rows=moved), pytest.raises(AssertionError):
         check(4, np.arange(16, dtype=np.uint64), np.full(16, 3, np.uint64), 2)
 
 
-def test_power_a_sign_without_the_masks_top_bit_is_found(monkeypatch):
-    monkeypatch.setattr(tasks, "bit_of", lambda *given: np.uint8(0))
-    with pytest.raises(AssertionError):
+def test_power_a_sign_without_the_masks_top_bit_is_found():
+    with lying("dealer", bit_of=lambda *given: np.uint8(0)), pytest.raises(AssertionError):
         check_all(4, 2)
 
 

@@ -32,15 +32,14 @@ from tests.support.mpc_studies import (
 )
 from tests.support.one_chunk import dealt_part, encoded_part, seeded_part
 from tests.support.studies import Entropy, make_attempt, make_study
-from umpc.crypto.prg import derive_each
 from umpc.crypto.ring import RINGS
 from umpc.dealer.material import MaterialDealer
 from umpc.errors import EncodingError
 from umpc.mpc.chunks import Chunk
-from umpc.mpc.masked import material
 from umpc.mpc.masked.edge_layout import EdgeLayout, wire_masks
 from umpc.mpc.masked.material import DealtPart, SeededPart, Shares, dealt_bytes
 from umpc.mpc.masked.plan import MAX_CHUNK
+from umpc.testing import lying
 from umpc.ustat.kernel import Kernel
 
 PLAN = program_of(KERNELS["kendall_tau"], RINGS[1]).plans[0, 1]
@@ -296,17 +295,17 @@ def wide_pieces(part: SeededPart) -> list[np.ndarray]:
 
 
 @pytest.mark.parametrize("plan", [PLAN, TABLES, KEYS], ids=["pair", "three", "keys"])
-def test_each_kind_of_mask_has_a_stream_of_its_own(plan, monkeypatch):
+def test_each_kind_of_mask_has_a_stream_of_its_own(plan):
     """A table's pads that equal the masks of opened bits would let the last owner combine both."""
     used = []
 
-    def spy(seeds, *labels):
+    def spy(honest, seeds, *labels):
         used.extend((seed, *labels) for seed in seeds)
-        return derive_each(seeds, *labels)
+        return honest(seeds, *labels)
 
-    monkeypatch.setattr(material, "derive_each", spy)
-    for party in plan.everybody:
-        seeded_part(plan, seed_of(f"party {party}"), party, 10)
+    with lying("everybody", derive_each=spy):
+        for party in plan.everybody:
+            seeded_part(plan, seed_of(f"party {party}"), party, 10)
     assert len(set(used)) == len(used)
     kinds = {"roots", "sigma", "places", "elements", "tables", "bits"}
     assert {"sigma", "elements"} <= {label for _, label in used} <= kinds

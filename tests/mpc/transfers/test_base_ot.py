@@ -20,7 +20,6 @@ from tests.support.transfers import (
 from umpc.crypto.prg import Stream, derive
 from umpc.crypto.rounds import run_in_memory
 from umpc.errors import EncodingError, LocalProtocolError
-from umpc.mpc.transfers import channel_set_up
 from umpc.mpc.transfers.channel_set_up import (
     ZERO,
     _scalar,
@@ -31,6 +30,7 @@ from umpc.mpc.transfers.channel_set_up import (
     send_seeds,
 )
 from umpc.mpc.transfers.message_shapes import CHOICE, OFFER, POINT_BYTES, key_message
+from umpc.testing import lying
 
 PRIME = 2**255 - 19
 ORDER = 2**252 + 27742317777372353535851937790883648493
@@ -104,19 +104,22 @@ def times(scalar: int) -> bytes:
     return base_multiple((scalar % ORDER).to_bytes(32, "little"))
 
 
-def test_the_receiver_multiplies_the_generator_before_the_offer_comes(monkeypatch):
+def test_the_receiver_multiplies_the_generator_before_the_offer_comes():
     """So two nodes do it while they connect. The keys are those of the same numbers."""
     made: list[bytes] = []
-    monkeypatch.setattr(
-        channel_set_up, "base_multiple", lambda scalar: made.append(scalar) or base_multiple(scalar)
-    )
-    receiver = sides()[1]
-    next(receiver)
-    before = list(made)
-    assert len(before) == len(set(before)) == COUNT
+
+    def noted(honest, scalar):
+        made.append(scalar)
+        return honest(scalar)
+
     offer = b"".join(base_multiple(_scalar(Stream(seed_of(label)))) for label in "cr")
-    keys = receiver.send([replace(key_message(OFFER, 2), payload=offer)]).payload
-    assert made == before
+    with lying("everybody", base_multiple=noted):
+        receiver = sides()[1]
+        next(receiver)
+        before = list(made)
+        assert len(before) == len(set(before)) == COUNT
+        keys = receiver.send([replace(key_message(OFFER, 2), payload=offer)]).payload
+        assert made == before
     c_point = offer[:POINT_BYTES]
     for number, (scalar, choice) in enumerate(zip(before, CHOICES, strict=True)):
         own = base_multiple(scalar)

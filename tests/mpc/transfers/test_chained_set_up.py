@@ -13,12 +13,10 @@ from tests.support.mpc_studies import seed_of
 from tests.support.transfers import altered, bits_of, correlated, delta_of
 from umpc.crypto.rounds import run_in_memory
 from umpc.errors import RemoteProtocolError
-from umpc.mpc.transfers import channels as chained_set_up
-from umpc.mpc.transfers import correlated_ot
 from umpc.mpc.transfers.channel_set_up import open_receiver, open_sender
 from umpc.mpc.transfers.channels import chain_receiver, chain_sender, chained_shapes
-from umpc.mpc.transfers.correlated_ot import packed_row
 from umpc.mpc.transfers.message_shapes import set_up_shapes
+from umpc.testing import lying
 
 
 class Pair:
@@ -51,14 +49,18 @@ class Pair:
         assert sender.session == receiver.session == name and sender.peer == "r"
 
 
-def test_a_chain_of_channels_takes_no_points_and_has_the_shapes_that_are_told(monkeypatch):
+def test_a_chain_of_channels_takes_no_points_and_has_the_shapes_that_are_told():
     pair = Pair()
-    monkeypatch.setattr("umpc.mpc.transfers.channel_set_up.multiple", None)
     due = [(m.step, m.count, m.width, len(m.payload)) for _, m in chained_shapes()]
-    for number in range(4):
-        pair.chain(f"channel {number}")
-        sent = [line.message for line in pair.messages]
-        assert [(m.step, m.count, m.width, len(m.payload)) for m in sent] == due
+
+    def multiplied(*_):
+        raise AssertionError("a chain multiplied a point")
+
+    with lying("everybody", multiple=multiplied, base_multiple=multiplied):
+        for number in range(4):
+            pair.chain(f"channel {number}")
+            sent = [line.message for line in pair.messages]
+            assert [(m.step, m.count, m.width, len(m.payload)) for m in sent] == due
 
 
 def test_both_kinds_of_set_up_have_as_many_messages_and_bytes():
@@ -70,21 +72,20 @@ def test_both_kinds_of_set_up_have_as_many_messages_and_bytes():
     assert sizes[0] == sizes[1]
 
 
-def test_keys_and_offsets_of_two_channels_have_nothing_in_common(monkeypatch):
+def test_keys_and_offsets_of_two_channels_have_nothing_in_common():
     pair = Pair()
     seen = []
-    keys = chained_set_up._keys
 
-    def spy(blocks):
-        found = keys(blocks)
+    def spy(honest, blocks):
+        found = honest(blocks)
         seen.append((blocks.copy(), found))
         return found
 
-    monkeypatch.setattr(chained_set_up, "_keys", spy)
     for number in range(3):
         seen_before = len(seen)
         last = pair.delta
-        pair.chain(f"channel {number}")
+        with lying("node", keys=spy):
+            pair.chain(f"channel {number}")
         # Blocks of a channel differ by Δ in all places; their hashes must not.
         assert len(seen) == seen_before + 6
         for (first, _), (second, _) in combinations(seen[seen_before:], 2):
@@ -97,35 +98,34 @@ def test_keys_and_offsets_of_two_channels_have_nothing_in_common(monkeypatch):
     assert len(counts) == 3 * 4 * 128 and set(counts.tolist()) == {1, 2}
 
 
-def test_each_channel_has_choices_of_its_own(monkeypatch):
+def test_each_channel_has_choices_of_its_own():
     pair = Pair()
     drawn = []
-    extend = correlated_ot.CorrelatedReceiver.extend
 
-    def spy(receiver, choices):
+    def spy(honest, receiver, choices):
         if len(choices) == 128:
             drawn.append(choices.tobytes())
-        return extend(receiver, choices)
+        return honest(receiver, choices)
 
-    monkeypatch.setattr(correlated_ot.CorrelatedReceiver, "extend", spy)
-    for number in range(3):
-        pair.chain(f"channel {number}")
+    with lying("node", extend=spy):
+        for number in range(3):
+            pair.chain(f"channel {number}")
     assert len(drawn) == len(set(drawn)) == 2 * 3
     assert all(32 < sum(choices) < 96 for choices in drawn)  # five standard deviations away
 
 
-def test_every_check_hides_its_choices_under_a_mask_of_its_own(monkeypatch):
+def test_every_check_hides_its_choices_under_a_mask_of_its_own():
     pair = Pair()
     masks = []
 
-    def spy(bits, mask):
+    def spy(honest, bits, mask):
         if any(mask):  # a sender adds its own bits without one
             masks.append(mask)
-        return packed_row(bits, mask)
+        return honest(bits, mask)
 
-    monkeypatch.setattr(correlated_ot, "packed_row", spy)
-    for number in range(3):
-        pair.chain(f"channel {number}")
+    with lying("node", packed_row=spy):
+        for number in range(3):
+            pair.chain(f"channel {number}")
     # For each channel the choices, the extension by Δ, and one batch that `chain` looks at.
     assert len(masks) == len(set(masks)) == 3 * 3 and all(len(set(mask)) > 4 for mask in masks)
 

@@ -15,10 +15,10 @@ from umpc.crypto.ring import RINGS
 from umpc.dp.calibration import DiscreteLaplace
 from umpc.dp.committee import CommitteeBinomial, CommitteeLaplace
 from umpc.mpc.masked.material import CoinToss
-from umpc.mpc.transfers import coins_from_transfers as tossing_module
 from umpc.mpc.transfers import message_shapes
 from umpc.mpc.transfers.message_shapes import TossPlan, extension_bytes, levels_of
 from umpc.study.messages import MAX_PAYLOAD
+from umpc.testing import lying
 
 LAW = CommitteeLaplace(Fraction(1), 1000)
 LAPLACE = CoinToss(LAW.thresholds, LAW.weights, LAW.offset)
@@ -29,41 +29,39 @@ def one_each(thresholds) -> list[CoinToss]:
     return [CoinToss((int(c),), (1,)) for c in thresholds]
 
 
-def tossed_with(
-    monkeypatch, label: str, members: int, numbers, thresholds, ring=RINGS[0]
-) -> list[int]:
+def tossed_with(label: str, members: int, numbers, thresholds, ring=RINGS[0]) -> list[int]:
     """The coins, where members draw these numbers: (members, n) of 64 bits."""
     tossed = Tossed(label, members, one_each(thresholds), ring)
     given = dict(zip(tossed.seeds, np.asarray(numbers, dtype=np.uint64), strict=True))
-    monkeypatch.setattr(tossing_module, "drawn_numbers", lambda seed, count: given[seed][:count])
-    return tossed.run().sums
+    with lying("node", drawn_numbers=lambda honest, seed, count: given[seed][:count]):
+        return tossed.run().sums
 
 
 @pytest.mark.parametrize(("members", "width"), [(2, 1), (2, 2), (2, 3), (3, 1), (3, 2)])
-def test_every_coin_of_every_share_of_every_number(monkeypatch, members, width):
+def test_every_coin_of_every_share_of_every_number(members, width):
     cases = np.array(
         list(product(range(1 << width), repeat=members + 1)), dtype=np.uint64
     ).T << np.uint64(64 - width)
     *numbers, thresholds = cases
     u = np.bitwise_xor.reduce(numbers)
-    coins = tossed_with(monkeypatch, f"every {members} {width}", members, numbers, thresholds)
+    coins = tossed_with(f"every {members} {width}", members, numbers, thresholds)
     assert coins == (u < thresholds).astype(int).tolist()
 
 
 @pytest.mark.parametrize("members", [2, 3])
 @pytest.mark.parametrize("width", [4, 5, 6])
-def test_every_number_against_every_threshold(monkeypatch, members, width):
+def test_every_number_against_every_threshold(members, width):
     u, thresholds = np.indices((1 << width, 1 << width), dtype=np.uint64).reshape(
         2, -1
     ) << np.uint64(64 - width)
     own = np.random.default_rng(width).integers(0, 2**64, (members - 1, len(u)), dtype=np.uint64)
     numbers = [*own, u ^ np.bitwise_xor.reduce(own)]
-    coins = tossed_with(monkeypatch, f"numbers {members} {width}", members, numbers, thresholds)
+    coins = tossed_with(f"numbers {members} {width}", members, numbers, thresholds)
     assert coins == (u < thresholds).astype(int).tolist()
 
 
 @pytest.mark.parametrize("ring", RINGS, ids=str)
-def test_64_bits_around_the_threshold(monkeypatch, ring):
+def test_64_bits_around_the_threshold(ring):
     """The number is the threshold, one less, one more, or differs from it in one bit."""
     rng = np.random.default_rng(64)
     borders = np.array([1, 2**63, 2**64 - 2], dtype=np.uint64)
@@ -75,9 +73,7 @@ def test_64_bits_around_the_threshold(monkeypatch, ring):
     )
     repeated = np.repeat(thresholds, u.shape[1])
     own = rng.integers(0, 2**64, repeated.shape, dtype=np.uint64)
-    coins = tossed_with(
-        monkeypatch, f"around {ring.bits}", 2, [own, own ^ u.ravel()], repeated, ring
-    )
+    coins = tossed_with(f"around {ring.bits}", 2, [own, own ^ u.ravel()], repeated, ring)
     assert coins == (u.ravel() < repeated).astype(int).tolist()
 
 
@@ -207,13 +203,11 @@ def test_another_scale_would_be_noticed(noise, scale):
 
 
 @pytest.mark.parametrize("honest", [0, 1, 2])
-def test_one_honest_member_makes_the_coins_fair(monkeypatch, honest):
+def test_one_honest_member_makes_the_coins_fair(honest):
     count = 4000
     own = np.random.default_rng(honest).integers(0, 2**64, count, dtype=np.uint64)
     numbers = [own if member == honest else np.zeros_like(own) for member in range(3)]
-    coins = tossed_with(
-        monkeypatch, f"honest {honest}", 3, numbers, np.full(count, 3 << 61, dtype=np.uint64)
-    )
+    coins = tossed_with(f"honest {honest}", 3, numbers, np.full(count, 3 << 61, dtype=np.uint64))
     assert stats.binomtest(sum(coins), count, 3 / 8).pvalue > ALPHA
     assert stats.binomtest(sum(coins), count, 1 / 2).pvalue < ALPHA
 

@@ -20,11 +20,11 @@ from tests.support.transfers import (
 )
 from umpc.crypto.rounds import run_in_memory
 from umpc.errors import LocalProtocolError
-from umpc.mpc.transfers import batch_columns
 from umpc.mpc.transfers.batch_columns import _combine, _stretch, transpose
 from umpc.mpc.transfers.channel_set_up import open_sender, punctured, tree
 from umpc.mpc.transfers.correlated_ot import fresh_delta
 from umpc.mpc.transfers.message_shapes import CHECK_BYTES, FOLDS, PART, extension_bytes
+from umpc.testing import lying
 
 TRANSFERS = 1 << 14
 
@@ -76,12 +76,15 @@ def test_a_batch_of_another_number_in_as_many_bytes_is_refused_too():
         receiver.extend(bits_of("ahead", 128))
 
 
-def test_a_receiver_that_stretched_ahead_has_only_its_choices_to_add(monkeypatch):
+def test_a_receiver_that_stretched_ahead_has_only_its_choices_to_add():
     _, receiver = open_channel("ahead")
     receiver.stretch_ahead(1000)
-    monkeypatch.setattr(batch_columns, "transpose_into", None)
-    monkeypatch.setattr(batch_columns.Columns, "of", None)
-    receiver.extend(bits_of("ahead", 1000))
+
+    def worked(*_):
+        raise AssertionError("work was left")
+
+    with lying("node", transpose_into=worked, stretched=worked):
+        receiver.extend(bits_of("ahead", 1000))
 
 
 @pytest.mark.parametrize("fold", FOLDS)
@@ -224,30 +227,28 @@ def test_the_receivers_message_does_not_depend_on_its_choices(fold):
 
 
 @pytest.mark.usefixtures("both_ways")
-def test_the_test_of_secrecy_notices_a_missing_stream(monkeypatch):
-    no_mask_of_choices(monkeypatch)
-    zeros, ones = views(4, 0, "zeros"), views(4, 1, "ones")
+def test_the_test_of_secrecy_notices_a_missing_stream():
+    with no_mask_of_choices():
+        zeros, ones = views(4, 0, "zeros"), views(4, 1, "ones")
     assert homogeneity(zeros[0], ones[0]) < ALPHA
     assert uniformity(zeros[0], 256) < ALPHA
 
 
 @pytest.mark.usefixtures("in_numpy")
-def test_the_test_of_secrecy_notices_a_missing_leaf_that_is_not_stretched(monkeypatch):
+def test_the_test_of_secrecy_notices_a_missing_leaf_that_is_not_stretched():
     """Only the leaf that the sender lacks hides r from it: without its stream, the view shows r."""
     sender, _ = open_channel("secrecy 1 zeros", 1)
     digit = int(sender.delta[0]) & 1
-    stretch = batch_columns._stretch
 
-    def careless(streams, width):
-        for digits, leaves in stretch(streams, width):
+    def careless(honest, streams, width):
+        for digits, leaves in honest(streams, width):
             if not streams.lacks_first:
                 leaves[:, digit] = 0
             yield digits, leaves
 
-    monkeypatch.setattr(batch_columns, "_stretch", careless)
-    seen = [
-        views(1, value, "zeros")[1][: TRANSFERS // 8] for value in (0, 1)
-    ]  # the row of Δ's lowest bit
+    with lying("node", bytes=careless):
+        # the row of Δ's lowest bit
+        seen = [views(1, value, "zeros")[1][: TRANSFERS // 8] for value in (0, 1)]
     assert homogeneity(seen[0], seen[1]) < ALPHA
 
 

@@ -12,7 +12,6 @@ from tests.support.mpc_studies import seed_of
 from tests.support.transfers import bits_of, correlated, delta_of, lie_in_digits
 from umpc.crypto.rounds import Message
 from umpc.errors import RemoteProtocolError
-from umpc.mpc.transfers import correlated_ot
 from umpc.mpc.transfers.channel_set_up import bits_of as bits_of_delta
 from umpc.mpc.transfers.channel_set_up import receiver_channel, sender_channel
 from umpc.mpc.transfers.correlated_ot import RowHash, packed_row
@@ -23,7 +22,7 @@ from umpc.mpc.transfers.message_shapes import (
     row_bytes,
     trees_bytes,
 )
-from umpc.testing import without
+from umpc.testing import lying, without
 
 pytestmark = pytest.mark.usefixtures("both_ways")
 
@@ -209,18 +208,18 @@ def test_trees_that_fit_only_some_offsets_are_found(fold):
         sender_channel(delta, keys, bytes(changed), b"session", "eve", fold)
 
 
-def test_each_batch_and_each_part_of_it_has_a_mask_of_its_own(monkeypatch, limit):
+def test_each_batch_and_each_part_of_it_has_a_mask_of_its_own(limit):
     masks = []
 
-    def spy(bits, mask):
+    def spy(honest, bits, mask):
         masks.append(mask)
-        return packed_row(bits, mask)
+        return honest(bits, mask)
 
-    monkeypatch.setattr(correlated_ot, "packed_row", spy)
     short_parts(limit, 128)
     _, receiver = ends(1)
-    for channel in (receiver, receiver, receiver.fork("a"), receiver.fork("b")):
-        channel.extend(bits_of("masks", 300))
+    with lying("node", packed_row=spy):
+        for channel in (receiver, receiver, receiver.fork("a"), receiver.fork("b")):
+            channel.extend(bits_of("masks", 300))
     assert len(masks) == 4 * 3 and len(set(masks)) == len(masks)
     assert all(len(set(mask)) > 4 for mask in masks)
 

@@ -30,6 +30,7 @@ from umpc.mpc.transfers.ot_inner_products import (
     send_inner_products,
 )
 from umpc.mpc.transfers.ot_products import hash_blocks
+from umpc.testing import lying
 
 S, R = open_channel("inner products")
 WORDS = np.uint64
@@ -170,41 +171,27 @@ def test_views_say_nothing():
         assert uniformity(seen[name], 16) > ALPHA, name
 
 
-def one_pad(patch):
+def one_pad():
     """Both pads of a transfer are those of choice 0, as if Δ were 0."""
-    real = ot_inner_products.Blocks
-    plain = {}
+    asked = []  # by the sender for choice 0, by it for choice 1, by the receiver
 
-    def blocks(start, values):
-        return real(start, plain.setdefault("q", values))
+    def pads(honest, session, blocks):
+        asked.append(blocks)
+        return honest(session, asked[0] if len(asked) == 2 else blocks)
 
-    extend = ot_inner_products.CorrelatedSender.extend
-
-    def remember(self, message, count):
-        found = extend(self, message, count)
-        plain["q"] = found.blocks
-        return found
-
-    patch.setattr(ot_inner_products.CorrelatedSender, "extend", remember)
-    patch.setattr(ot_inner_products, "Blocks", blocks)
+    return lying("node", pads=pads)
 
 
-def half_a_pad(patch):
+def half_a_pad():
     """Corrections are under the pad of choice 0 alone, which a chooser of 0 has."""
-    real = ot_inner_products._low_bytes
-    pads = ot_inner_products._pads
-    made = []
+    asked = []
 
-    def remember(session, blocks):
-        for words in pads(session, blocks):
-            made.append(words)
-            yield words
+    def pads(honest, session, blocks):
+        asked.append(blocks)
+        factor = np.uint64(len(asked) != 2)
+        return (words * factor for words in honest(session, blocks))
 
-    def leak(values, width):
-        return real(values + made[1], width)
-
-    patch.setattr(ot_inner_products, "_pads", remember)
-    patch.setattr(ot_inner_products, "_low_bytes", leak)
+    return lying("node", pads=pads)
 
 
 MUTANTS = [
@@ -215,26 +202,25 @@ MUTANTS = [
 
 
 @pytest.mark.parametrize(("mutate", "finder"), MUTANTS)
-def test_power_a_missing_mask_is_found(monkeypatch, mutate, finder):
-    mutate(monkeypatch)
-    assert p_of(views(f"power {mutate.__name__}"), finder) < ALPHA
+def test_power_a_missing_mask_is_found(mutate, finder):
+    with mutate():
+        seen = views(f"power {mutate.__name__}")
+    assert p_of(seen, finder) < ALPHA
 
 
-def test_two_chunks_have_pads_of_their_own(monkeypatch):
+def test_two_chunks_have_pads_of_their_own():
     """Else the difference of two chunks' corrections would be that of their numbers."""
 
-    def difference():
+    def difference(*labels):
         corrections = []
-        for number in range(2):
+        for label in labels:
             numbers, vectors = np.zeros(8, dtype=WORDS), [np.arange(8, dtype=WORDS)]
-            _, sent = both(vectors, numbers, 1, 64, ends("chunks", number))
+            _, sent = both(vectors, numbers, 1, 64, ends("chunks", label))
             corrections.append(np.frombuffer(sent[1].message.payload, dtype="<u8"))
         return corrections[0] - corrections[1]
 
-    assert difference().all()
-    real = ot_inner_products.channel_for
-    monkeypatch.setattr(f"{__name__}.channel_for", lambda channel, *labels: real(channel, "same"))
-    assert not difference().any()
+    assert difference(0, 1).all()
+    assert not difference(0, 0).any(), "labels that are used twice"
 
 
 def test_no_secret_is_shown():

@@ -20,6 +20,7 @@ from umpc.mpc.transfers.ot_products import (
     receive_multiples,
     send_multiples,
 )
+from umpc.testing import lying
 
 WIDTHS = (1, 7, 8, 9, 31, 32, 33, 40, 63, 64)
 S, R = open_channel("products")
@@ -139,17 +140,17 @@ def test_equal_blocks_hash_apart_by_number_and_session():
     assert len(np.unique(np.concatenate(hashed), axis=0)) == 200
 
 
-def test_no_transfer_is_hashed_twice(monkeypatch):
+def test_no_transfer_is_hashed_twice():
     seen = []
 
-    def watched(blocks, session):
+    def watched(honest, blocks, session):
         seen.extend(range(blocks.start, blocks.start + len(blocks.blocks)))
-        return hash_blocks(blocks, session)
+        return honest(blocks, session)
 
-    monkeypatch.setattr(ot_products, "hash_blocks", watched)
     ends = open_channel("once")
-    for _ in range(2):
-        multiply(numbers_of("x", 5), bits_of("b", 5), 20, ends)
+    with lying("node", hash_blocks=watched):
+        for _ in range(2):
+            multiply(numbers_of("x", 5), bits_of("b", 5), 20, ends)
     # once by the receiver, both labels by the sender
     assert sorted(seen) == sorted(3 * [*range(2 * 5)])
 
@@ -184,10 +185,10 @@ def test_a_correction_says_nothing_of_the_number(choice):
 
 
 @pytest.mark.parametrize("choice", [0, 1])
-def test_the_test_of_secrecy_notices_a_missing_hash(choice, monkeypatch):
+def test_the_test_of_secrecy_notices_a_missing_hash(choice):
     """Without the hash the two pads differ by Δ in every transfer."""
-    monkeypatch.setattr(ot_products, "hash_blocks", lambda blocks, session: blocks.blocks)
-    seen = [pads_seen(number, choice, f"number {number}") for number in (0, 77)]
+    with lying("node", hash_blocks=lambda honest, blocks, session: blocks.blocks):
+        seen = [pads_seen(number, choice, f"number {number}") for number in (0, 77)]
     assert all(uniformity(view, 256) < ALPHA for view in seen)
     assert homogeneity(*seen) < ALPHA
 

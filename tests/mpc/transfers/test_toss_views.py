@@ -16,10 +16,9 @@ from tests.support.tossing import Tossed
 from tests.support.transfers import extension_rows
 from umpc.crypto.prg import Stream, derive
 from umpc.mpc.masked.material import CoinToss
-from umpc.mpc.transfers import coins_from_transfers
 from umpc.mpc.transfers import coins_from_transfers as tossing_module
 from umpc.mpc.transfers.message_shapes import FACTOR, levels_of
-from umpc.mpc.transfers.ot_products import BitTriples
+from umpc.testing import lying
 
 COINS, WIDTH = 4000, 4
 THRESHOLD = 7 << 60
@@ -167,41 +166,37 @@ def test_the_hidden_share_is_all_that_is_missing():
 # --- power: every mask that is left out is found --------------------------------------------------
 
 
-def no_masks(patch) -> None:
+def no_masks():
     """Factors are opened as they are."""
-    patch.setattr(
-        tossing_module,
-        "BitTriples",
-        lambda *rows: BitTriples(*(np.zeros_like(row) for row in rows)),
-    )
+
+    def zeros(honest, *rows):
+        return honest(*(np.zeros_like(row) for row in rows))
+
+    return lying("node", BitTriples=zeros)
 
 
-def the_same_masks(patch) -> None:
+def the_same_masks():
     """All members draw the same bits for their triples: of three, each knows all masks."""
-    real = tossing_module.derive
 
-    def common(seed: bytes, *labels):
-        return real(bytes(32) if "triples" in labels else seed, *labels)
+    def common(honest, seed: bytes, *labels):
+        return honest(bytes(32) if "triples" in labels else seed, *labels)
 
-    patch.setattr(tossing_module, "derive", common)
+    return lying("node", derive=common)
 
 
-def no_hash(patch) -> None:
+def no_hash():
     """Pads are the blocks themselves, which differ by Δ."""
-    patch.setattr(
-        "umpc.mpc.transfers.ot_products.hash_blocks", lambda blocks, session: blocks.blocks
-    )
+    return lying("node", hash_blocks=lambda honest, blocks, session: blocks.blocks)
 
 
-def bits_that_are_opened(patch) -> None:
+def bits_that_are_opened():
     """Coins use the bits that are opened, too."""
-    real = coins_from_transfers.chosen
 
-    def overlapping(challenge: bytes, count: int):
-        _, opened = real(challenge, count)
+    def overlapping(honest, challenge: bytes, count: int):
+        _, opened = honest(challenge, count)
         return opened[:count], opened
 
-    patch.setattr(coins_from_transfers, "chosen", overlapping)
+    return lying("node", chosen=overlapping)
 
 
 @pytest.mark.parametrize(
@@ -218,9 +213,9 @@ def bits_that_are_opened(patch) -> None:
         (bits_that_are_opened, WATCHING[3], "opened numbers"),
     ],
 )
-def test_power_a_mask_left_out_is_found(monkeypatch, mutant, case, finder):
-    mutant(monkeypatch)
-    views = Views(f"power {mutant.__name__} {case}", *case)
+def test_power_a_mask_left_out_is_found(mutant, case, finder):
+    with mutant():
+        views = Views(f"power {mutant.__name__} {case}", *case)
     assert views.tossed.sums == views.tossed.expected, (
         "a mutant that breaks the result proves nothing"
     )

@@ -17,8 +17,7 @@ from tests.support.limits import no_mask_of_choices
 from tests.support.mpc_studies import make_schema
 from tests.support.transfers import first_row
 from tests.support.triples import TriplesChunk, plan_of, run_triples
-from umpc.mpc.transfers import ot_products
-from umpc.mpc.triples import cells
+from umpc.testing import lying
 from umpc.ustat.kernel import Kernel
 
 EDGES = 4096
@@ -104,20 +103,22 @@ def test_every_bit_that_an_owner_says_is_uniform(name, honest):
     assert abs(seen.mean(axis=1)).max() * np.sqrt(EDGES) < LIMIT
 
 
-def without_random_bits(patch) -> None:
+def without_random_bits():
     """The honest owner's a and b are 0."""
-    real = cells.make_triples
 
-    def mutant(owner):
-        seen = Zeros() if owner.seat.number == 0 else None
-        with pytest.MonkeyPatch.context() as inner:
-            if seen:
-                inner.setattr(cells, "Stream", lambda seed: seen)
-            mesh = real(owner)
-            first = next(mesh)
+    def stream(honest, seed):
+        return Zeros() if is_honest else honest(seed)
+
+    def mutant(honest, owner):
+        nonlocal is_honest
+        is_honest = owner.seat.number == 0
+        mesh = honest(owner)
+        first = next(mesh)
+        is_honest = False
         return (yield from resumed(mesh, first))
 
-    patch.setattr(cells, "make_triples", mutant)
+    is_honest = False
+    return lying("node", make_triples=mutant, Stream=stream)
 
 
 class Zeros:
@@ -135,33 +136,27 @@ def resumed(mesh, first):
             return stop.value
 
 
-def one_triple_for_all(patch) -> None:
+def one_triple_for_all():
     """All ANDs of a level use the triple of its first."""
-    real = cells.make_triples
 
-    def mutant(owner):
-        triples = yield from real(owner)
+    def mutant(honest, owner):
+        triples = yield from honest(owner)
         parts = {name: getattr(triples, name).copy() for name in "abc"}
         for part in parts.values():
             for level in owner.plan.levels:
                 part[level] = part[level.start]
         return replace(triples, **parts)
 
-    patch.setattr(cells, "make_triples", mutant)
+    return lying("node", make_triples=mutant)
 
 
 def without_pads(narrow: bool):
     """Corrections of triples, or of numbers, are not masked."""
 
-    def mutate(patch) -> None:
-        real = ot_products._both_pads
+    def mutant(honest, channel, blocks, width):
+        return honest(channel, blocks, width) * np.uint64((width > 1) == narrow)
 
-        def mutant(channel, blocks, width):
-            return real(channel, blocks, width) * np.uint64((width > 1) == narrow)
-
-        patch.setattr(ot_products, "_both_pads", mutant)
-
-    return mutate
+    return lambda: lying("node", both_pads=mutant)
 
 
 MUTANTS = [
@@ -179,6 +174,6 @@ MUTANTS = [
     [mutant[1:] for mutant in MUTANTS],
     ids=[f"{mutant[0]}, {mutant[2]}" for mutant in MUTANTS],
 )
-def test_a_protection_that_is_left_out_is_found(mutate, name, honest, monkeypatch):
-    mutate(monkeypatch)
-    assert distance(name, honest, f"triples mutant {name}") > 2 * LIMIT
+def test_a_protection_that_is_left_out_is_found(mutate, name, honest):
+    with mutate():
+        assert distance(name, honest, f"triples mutant {name}") > 2 * LIMIT

@@ -85,10 +85,10 @@ def test_law_and_delta_are_those_of_a_dealers_committee():
         assert alone.report.noise_std == dealt.report.noise_std and dealt.attempt.toss_plan is None
 
 
-def test_a_committee_of_some(monkeypatch):
+def test_a_committee_of_some():
     """Beyond ALL_MEMBERS nodes only some may draw: the others hear nothing of it."""
-    committee_of_two(monkeypatch)
-    run = check(garbled_study(KENDALL, 4, noise="in_mpc", edges="2"), [3, 3, 0, 0], "some")
+    with committee_of_two():
+        run = check(garbled_study(KENDALL, 4, noise="in_mpc", edges="2"), [3, 3, 0, 0], "some")
     assert len(run.attempt.committee) == 2
     names = {run.attempt.members[member].name for member in run.attempt.committee}
     talkers = {

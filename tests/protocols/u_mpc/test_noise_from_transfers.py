@@ -85,10 +85,10 @@ def test_every_path_of_a_kernel_adds_the_same_noise(changes):
     check(study_of(nodes=3, **changes), [3, 2, 2], f"shared {changes}")
 
 
-def test_a_committee_of_some(monkeypatch):
+def test_a_committee_of_some():
     """Beyond ALL_MEMBERS nodes only some may draw: the others hear nothing of it."""
-    committee_of_two(monkeypatch)
-    run = check(study_of(nodes=4, edges="2"), [3, 3, 0, 0], "some of all")
+    with committee_of_two():
+        run = check(study_of(nodes=4, edges="2"), [3, 3, 0, 0], "some of all")
     names = {run.attempt.members[member].name for member in run.attempt.committee}
     talked = [(sent, got) for sent, got, f in run.transcript.offline if f.step in STEPS]
     assert len(names) == 2 and {name for both in talked for name in both} == names

@@ -57,7 +57,7 @@ class Columns:
         return f"Columns({self.u.shape[1]} bytes, <redacted>)"
 
     @classmethod
-    def of(cls, streams: LeafStreams, fold: int, width: int) -> Columns:
+    def stretched(cls, streams: LeafStreams, fold: int, width: int) -> Columns:
         """The next bytes of the streams, combined."""
         if compiled.CHOSEN is not None:
             # compiled: streams and combination in one pass

@@ -152,7 +152,7 @@ class ChannelEnd:
 
     def _columns(self, width: int) -> Columns:
         """The next columns of this width, those that were stretched ahead first."""
-        columns = self._ahead or Columns.of(self._streams, self.fold, width)
+        columns = self._ahead or Columns.stretched(self._streams, self.fold, width)
         self._ahead = None
         return columns
 
@@ -217,7 +217,7 @@ class CorrelatedReceiver(ChannelEnd):
         That is all but one XOR and the proof: t does not depend on the choices.
         """
         if self._ahead is None and count <= PART:
-            columns = Columns.of(self._streams, self.fold, row_bytes(count))
+            columns = Columns.stretched(self._streams, self.fold, row_bytes(count))
             self._ahead = columns.transposed(count)
 
     def _mask(self, start: int) -> bytes:
@@ -288,7 +288,7 @@ class CorrelatedSender(ChannelEnd):
     def stretch_ahead(self, count: int) -> None:
         """Do the part of the next batch, of so many transfers, that its message does not change."""
         if self._ahead is None and count <= PART:
-            self._ahead = Columns.of(self._streams, self.fold, row_bytes(count))
+            self._ahead = Columns.stretched(self._streams, self.fold, row_bytes(count))
 
     def _check(self, row_hash: RowHash, columns: BitArray, proof: bytes, added: BitArray) -> None:
         """Raises: RemoteProtocolError where a part's choices are not the same in all digits."""
