@@ -8,11 +8,11 @@ from tests.support.protocols import one_node_study
 from tests.support.studyfiles import participants, planned_file
 from umpc.coordinator.studyfile import StudyFile, load_study_file
 from umpc.errors import KernelError, StudyError
-from umpc.protocols import auto
 from umpc.protocols.auto import Needs, grid_needs, pairs_needs
 from umpc.protocols.grid.binding import grid_of, least_cells_of
 from umpc.protocols.registry import checked, decode_study, find_protocol, is_open
 from umpc.study.parts import FieldText
+from umpc.testing import lying
 from umpc.ustat.sampling import TWO_SAMPLE
 from umpc.ustat.statistics import LIBRARY
 from umpc.ustat.text import to_text
@@ -86,15 +86,18 @@ def test_the_reason_has_both_costs(tmp_path):
     assert "lacks some" in loaded(tmp_path, coins="dealt", noise="in_mpc").chosen
 
 
-def test_both_bytes_and_seconds_must_be_no_more(tmp_path, monkeypatch):
+def test_both_bytes_and_seconds_must_be_no_more(tmp_path):
     for grid, pairs, backend in (
         (Needs(5e6, 5), Needs(5e6, 5), "grid"),
         (Needs(6e6, 5), Needs(5e6, 9), "shared"),
         (Needs(5e6, 6), Needs(9e6, 5), "shared"),
     ):
-        monkeypatch.setattr(auto, "grid_needs", lambda study, records, needs=grid: needs)
-        monkeypatch.setattr(auto, "pairs_needs", lambda study, records, needs=pairs: needs)
-        assert backend_of(tmp_path) == backend
+        needs = {
+            "grid_needs": lambda *_, needs=grid: needs,
+            "pairs_needs": lambda *_, needs=pairs: needs,
+        }
+        with lying("coordinator", **needs):
+            assert backend_of(tmp_path) == backend
 
 
 def test_a_few_records_do_not_wait_for_the_operators_of_a_wide_table(tmp_path):

@@ -30,13 +30,13 @@ from tests.support.studies import (
 from umpc.errors import ImpossibleResult, KernelError, RangeError, StudyError
 from umpc.proto.codec import encode_frame
 from umpc.protocols.grid.binding import ring_of
-from umpc.protocols.grid.node import NodeTable
 from umpc.protocols.registry import checked, protocol_of
 from umpc.protocols.u_mpc.settings import noisy_sums
 from umpc.simulation import Simulated, simulate
 from umpc.study.cost import Measured
 from umpc.study.document import Study
 from umpc.study.sizes import Sizes
+from umpc.testing import lying
 from umpc.ustat.estimators import estimate
 from umpc.ustat.statistics import LIBRARY
 
@@ -161,18 +161,16 @@ def test_an_odd_total_is_impossible():
         run.coordinator.finish([lie, *others], Measured())
 
 
-def forgotten(patch: pytest.MonkeyPatch) -> None:
+def forgotten(honest, of_node, table, own):
     """Nodes do not take f(r, r) off."""
-    put = NodeTable.put
-    patch.setattr(NodeTable, "put", lambda self, table, own: put(self, table, [0] * len(own)))
+    return honest(of_node, table, [0] * len(own))
 
 
-def test_power_a_forgotten_diagonal_is_found(monkeypatch):
+def test_power_a_forgotten_diagonal_is_found():
     study = silent(grid_study("a.x == b.x"))
     tables = random_tables(COUNTS, "diagonal")
     run_and_check(study, tables, "diagonal")
-    forgotten(monkeypatch)
-    with pytest.raises((AssertionError, ImpossibleResult)):
+    with lying("node", put=forgotten), pytest.raises((AssertionError, ImpossibleResult)):
         run_and_check(study, tables, "diagonal")
 
 

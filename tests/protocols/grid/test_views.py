@@ -14,11 +14,10 @@ from tests.support.mpc_studies import ALPHA, homogeneity, uniformity
 from tests.support.studies import KENDALL, Entropy, table
 from umpc.crypto.prg import Stream
 from umpc.crypto.ring import RINGS
-from umpc.protocols.grid import attempt as dealing
 from umpc.protocols.grid import masked_form as masks
-from umpc.protocols.grid import node as node_module
 from umpc.protocols.grid.masked_form import widened
 from umpc.simulation import Simulated, simulate
+from umpc.testing import lying
 
 STUDY = grid_study(KENDALL, 3, x=("0", "1"), y=("0", "1"))
 DATA = (table([0], [0]), table([1], [1]))
@@ -107,29 +106,35 @@ def test_what_others_see_does_not_depend_on_a_nodes_record():
         assert p > ALPHA, f"{name} is not uniform: p = {p:.1e}, N = {RUNS} each"
 
 
-def no_zero_share(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr("umpc.protocols.u_mpc.node.zero_shares", lambda *given: [0] * given[-1])
+def no_zero_share():
+    return lying("node", zero_shares=lambda honest, *given: [0] * given[-1])
 
 
-def products_in_the_clear(patch: pytest.MonkeyPatch) -> None:
+def products_in_the_clear():
     """The last node gets aᵀAa as it is, and all others get 0."""
-    real = dealing.GridDealing.deal_one
+    is_clear = False
 
-    def deal_one(self, chunk):
-        entropy, self._entropy = self._entropy, bytes
-        yield from real(self, chunk)
-        self._entropy = entropy
+    def init(honest, dealing, attempt, entropy):
+        honest(dealing, attempt, lambda count: bytes(count) if is_clear else entropy(count))
 
-    patch.setattr(dealing.GridDealing, "deal_one", deal_one)
+    def deal_one(honest, dealing, chunk):
+        nonlocal is_clear
+        is_clear = True
+        yield from honest(dealing, chunk)
+        is_clear = False
+
+    return lying("dealer", init=init, deal_one=deal_one)
 
 
-def no_mask(patch: pytest.MonkeyPatch) -> None:
-    class Zeros(Stream):
-        def words(self, count, dtype=np.uint64):
-            return super().words(count, dtype) * np.dtype(dtype).type(0)
+class Zeros(Stream):
+    """Words that are all 0."""
 
-    for module in (node_module, dealing):
-        patch.setattr(module, "mask_stream", lambda seed, attempt: Zeros(bytes(32)))
+    def words(self, count, dtype=np.uint64):
+        return super().words(count, dtype) * np.dtype(dtype).type(0)
+
+
+def no_mask():
+    return lying("everybody", mask_stream=lambda honest, seed, attempt: Zeros(bytes(32)))
 
 
 MUTANTS = [
@@ -140,30 +145,27 @@ MUTANTS = [
 
 
 @pytest.mark.parametrize(("mutate", "finder"), MUTANTS)
-def test_power_a_grid_without_a_protection_is_found(monkeypatch, mutate, finder):
-    mutate(monkeypatch)
-    p = homogeneity(*views("power", FEW)[finder])
+def test_power_a_grid_without_a_protection_is_found(mutate, finder):
+    with mutate():
+        p = homogeneity(*views("power", FEW)[finder])
     assert p < ALPHA, f"the mutant passes with p = {p:.1e}, N = {FEW}"
 
 
 # --- a mask serves one table ----------------------------------------------------------------------
 
 
-def same_seeds(patch: pytest.MonkeyPatch) -> None:
+def same_seeds():
     """The dealer deals the same seeds in every attempt."""
-    real = dealing.GridDealing.__init__
-    patch.setattr(
-        dealing.GridDealing,
-        "__init__",
-        lambda self, attempt, entropy: real(self, attempt, Entropy("again")),
-    )
+
+    def init(honest, dealing, attempt, entropy):
+        honest(dealing, attempt, Entropy("again"))
+
+    return lying("dealer", init=init)
 
 
-def unbound_masks(patch: pytest.MonkeyPatch) -> None:
-    """And a mask does not depend on its attempt: it serves a second table."""
-    same_seeds(patch)
-    for module in (node_module, dealing):
-        patch.setattr(module, "mask_stream", lambda seed, attempt: Stream(seed))
+def unbound_masks():
+    """A mask does not depend on its attempt: it serves a second table."""
+    return lying("everybody", mask_stream=lambda honest, seed, attempt: Stream(seed))
 
 
 def tables_apart(seed: str) -> np.ndarray:
@@ -173,15 +175,15 @@ def tables_apart(seed: str) -> np.ndarray:
     return (first - second).astype(np.int32)
 
 
-def test_two_attempts_have_masks_that_are_independent(monkeypatch):
+def test_two_attempts_have_masks_that_are_independent():
     assert np.abs(tables_apart("two attempts")).min() > SMALL
-    same_seeds(monkeypatch)
-    assert np.abs(tables_apart("two attempts")).min() > SMALL
+    with same_seeds():
+        assert np.abs(tables_apart("two attempts")).min() > SMALL
 
 
-def test_power_a_mask_that_serves_two_tables_is_found(monkeypatch):
-    unbound_masks(monkeypatch)
-    assert sorted(tables_apart("power")) == [-1, 0, 0, 1]
+def test_power_a_mask_that_serves_two_tables_is_found():
+    with same_seeds(), unbound_masks():
+        assert sorted(tables_apart("power")) == [-1, 0, 0, 1]
 
 
 def test_no_secret_is_shown():

@@ -38,7 +38,7 @@ from umpc.protocols.grid.cross_terms import (
     cross_pairs,
     entry_ranges,
 )
-from umpc.protocols.grid.node_without_dealer import DealerlessNode, OwnTable
+from umpc.protocols.grid.node_without_dealer import OwnTable
 from umpc.protocols.grid.operators import compile_dyadic
 from umpc.protocols.registry import checked, find_protocol, protocol_of
 from umpc.protocols.u_mpc.settings import noisy_sums
@@ -46,6 +46,7 @@ from umpc.simulation import Simulated, simulate
 from umpc.study.document import Study
 from umpc.study.messages import MAX_PAYLOAD
 from umpc.study.sizes import Member
+from umpc.testing import lying
 from umpc.ustat.statistics import LIBRARY
 
 PAIRS = [name for name in TAKEN if LIBRARY[name].degree == 2]
@@ -165,18 +166,16 @@ def test_nodes_without_a_common_term_have_no_link():
     assert all(node.peers == () for node in lonely.nodes)
 
 
-def test_power_a_forgotten_diagonal_is_found(monkeypatch):
+def test_power_a_forgotten_diagonal_is_found():
     study, tables = alone("a.x == b.x"), random_tables((4, 2, 3), "diagonal")
     run_and_check(study, tables, "diagonal")
-    counted = DealerlessNode._counted.fget
 
-    def forgotten(self):
-        own = counted(self)
+    def forgotten(honest, node):
+        own = honest(node)
         products = [int((own.table * image).sum()) for image in own.images]
         return OwnTable(own.table, own.images, products)
 
-    monkeypatch.setattr(DealerlessNode, "_counted", property(forgotten))
-    with pytest.raises((AssertionError, ImpossibleResult)):
+    with lying("node", counted=forgotten), pytest.raises((AssertionError, ImpossibleResult)):
         run_and_check(study, tables, "diagonal")
 
 
@@ -349,10 +348,10 @@ def test_what_others_see_does_not_depend_on_a_nodes_records():
         assert min(uniformity(sample, KINDS) for sample in pair) > ALPHA, name
 
 
-def test_power_a_share_without_a_zero_share_is_found(monkeypatch):
+def test_power_a_share_without_a_zero_share_is_found():
     """Without it, a node's share of twice a sum is even."""
-    monkeypatch.setattr("umpc.protocols.u_mpc.node.zero_shares", lambda *given: [0] * given[-1])
-    found = np.concatenate(views("alone power", 30)["share, low"])
+    with lying("node", zero_shares=lambda honest, *given: [0] * given[-1]):
+        found = np.concatenate(views("alone power", 30)["share, low"])
     assert uniformity(found, KINDS) < ALPHA
 
 

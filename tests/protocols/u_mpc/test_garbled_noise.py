@@ -21,10 +21,10 @@ from tests.support.studies import (
 )
 from umpc.mpc.backends import predict
 from umpc.mpc.transfers import message_shapes
-from umpc.mpc.transfers.ot_products import hash_blocks
 from umpc.planning.seconds import Machine, Network, predict_seconds
 from umpc.protocols.registry import checked, delta_of
 from umpc.simulation import simulate
+from umpc.testing import lying
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -116,15 +116,14 @@ def test_no_transfer_of_coins_is_hashed_twice(monkeypatch, limit):
     """Nor in another batch: under one key and Δ every number stands for one transfer."""
     hashed = []
 
-    def watched(blocks, session):
+    def watched(honest, blocks, session):
         hashed.append((session, range(blocks.start, blocks.start + len(blocks.blocks))))
-        return hash_blocks(blocks, session)
+        return honest(blocks, session)
 
     limit(message_shapes, MAX_PAYLOAD=1 << 14)
-    monkeypatch.setattr("umpc.mpc.transfers.ot_products.hash_blocks", watched)
-    run = check(
-        garbled_study((KENDALL, GINI), 2, noise="in_mpc", estimator="ratio"), [30, 40], "numbers"
-    )
+    study = garbled_study((KENDALL, GINI), 2, noise="in_mpc", estimator="ratio")
+    with lying("node", hash_blocks=watched):
+        run = check(study, [30, 40], "numbers")
     numbers = [number for _, batch in hashed for number in batch]
     assert len(run.attempt.toss_plan.ranges) > 1 and len({session for session, _ in hashed}) == 1
     assert sorted(numbers) == sorted(

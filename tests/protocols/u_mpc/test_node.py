@@ -13,6 +13,7 @@ from tests.support.protocols import run_own_steps
 from tests.support.sessions import Run, first_chunk
 from tests.support.studies import AUC, KENDALL, SKEWNESS, SPEARMAN
 from umpc.errors import EncodingError, LocalProtocolError, RemoteProtocolError
+from umpc.testing import lying
 
 PAIRS = {"kernels": KENDALL}
 TRIPLES = {"kernels": SKEWNESS, "degree": 3, "counts": (2, 1, 2)}
@@ -107,12 +108,10 @@ def test_a_changed_own_opening_blames_the_coordinator(openings):
     ],
     ids=["pairs", "triples", "two samples"],
 )
-def test_a_record_with_more_edges_than_the_noise_covers_is_refused(
-    monkeypatch, shape, bound, covered
-):
+def test_a_record_with_more_edges_than_the_noise_covers_is_refused(shape, bound, covered):
     run = Run(**shape).agree()
-    monkeypatch.setattr(f"umpc.study.sizes.{bound}", lambda *sizes: covered)
-    with pytest.raises(LocalProtocolError, match=f"the noise covers {covered}"):
+    wrong = lying("everybody", **{bound: lambda *sizes: covered})
+    with wrong, pytest.raises(LocalProtocolError, match=f"the noise covers {covered}"):
         run.begin()
 
 

@@ -17,6 +17,7 @@ from tests.support.studies import (
     clear_sums,
 )
 from umpc.crypto.zero_shares import KeyAgreement, zero_shares
+from umpc.testing import lying
 
 SHAPES = {
     "kendall": {"kernels": KENDALL},
@@ -65,7 +66,7 @@ def test_shares_are_parts_of_the_sums_plus_noise_plus_zero_shares(shape, counts)
     assert all(abs(of) <= law.tail_bound() for of, law in zip(noise, noises, strict=True))
 
 
-def test_results_added_from_another_thread_are_all_counted(monkeypatch):
+def test_results_added_from_another_thread_are_all_counted():
     """`add` runs on the event loop while the worker adds up the edges inside the node: no update
     may be lost.
     """
@@ -73,16 +74,13 @@ def test_results_added_from_another_thread_are_all_counted(monkeypatch):
     node = run.nodes[0]
     before = len(node._parts)
     chunk = next(run.attempt.chunks())
-    kernel = type(run.study.parsed_kernels[0])
-    evaluate = kernel.evaluate
 
-    def meanwhile(self, records):
+    def meanwhile(honest, kernel, records):
         node.add(chunk, [1000])
-        return evaluate(self, records)
+        return honest(kernel, records)
 
-    monkeypatch.setattr(kernel, "evaluate", meanwhile)
-    run_own_steps(node)
-    monkeypatch.undo()
+    with lying("everybody", evaluate=meanwhile):
+        run_own_steps(node)
     inner = clear_sums(
         run.study, [run.tables[0]], Run((4,), kernels=KENDALL).agree().begin().attempt.hypergraph
     )

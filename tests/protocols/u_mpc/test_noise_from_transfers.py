@@ -5,6 +5,8 @@ sum, at the predicted cost, whatever the dealer deals.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
+from itertools import cycle
 
 import numpy as np
 import pytest
@@ -28,16 +30,14 @@ from tests.support.studies import (
     make_study,
     random_tables,
 )
-from umpc.dealer.material import MaterialDealer
 from umpc.errors import LocalProtocolError
 from umpc.mpc.backends import predict
-from umpc.mpc.masked import tasks
-from umpc.mpc.masked.cells import CommitteeTransfers
 from umpc.mpc.masked.plan_items import CoinPlace
 from umpc.planning.seconds import LINK_SECONDS, Machine, Network, predict_seconds
 from umpc.protocols.registry import checked, delta_of, protocol_of
 from umpc.protocols.u_mpc.settings import noisy_sums
 from umpc.simulation import Simulated, simulate
+from umpc.testing import lying
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -160,31 +160,25 @@ def test_people_read_what_the_noise_depends_on(changes, coins, trusted, told):
 # --- a dealer that lies
 
 
-def all_rows_zero(patch: pytest.MonkeyPatch) -> None:
+def all_rows_zero():
     """Coins' rows are one-hot nowhere: no comparison with a dealt row holds, so no coin falls."""
-    real = tasks.one_hot_rows
 
-    def rows(plan, masks, count):
+    def rows(honest, plan, masks, count):
         factor = 0 if isinstance(plan.places[0], CoinPlace) else 1
-        return [row * row.dtype.type(factor) for row in real(plan, masks, count)]
+        return [row * row.dtype.type(factor) for row in honest(plan, masks, count)]
 
-    patch.setattr(tasks, "one_hot_rows", rows)
+    return lying("dealer", one_hot_rows=rows)
 
 
-def known_seeds(patch: pytest.MonkeyPatch) -> None:
+def known_seeds():
     """Every node gets a seed of zeros, so everybody knows all that follows from the dealer."""
-    start = MaterialDealer.__init__
-    patch.setattr(
-        MaterialDealer, "__init__", lambda dealer, attempt, entropy: start(dealer, attempt, bytes)
-    )
+    return lying("dealer", init=lambda start, dealer, attempt, _: start(dealer, attempt, bytes))
 
 
-def released_noise(study, label: str, lie: Callable | None = None) -> tuple[list[int], Simulated]:
+def released_noise(study, label: str, lie: Callable = nullcontext) -> tuple[list[int], Simulated]:
     """The released sums less the exact ones, under a dealer that lies in this way."""
     tables = random_tables([4, 3, 2][: len(study.nodes)], "lie")
-    with pytest.MonkeyPatch.context() as patch:
-        if lie:
-            lie(patch)
+    with lie():
         run = simulate(study, tables, Entropy(label))
     exact = clear_sums(study, tables, run.attempt.hypergraph)
     released = noisy_sums(run.transcript.shares, len(study.kernels))
@@ -192,7 +186,7 @@ def released_noise(study, label: str, lie: Callable | None = None) -> tuple[list
 
 
 @pytest.mark.parametrize(
-    "lie", [None, all_rows_zero, known_seeds], ids=["honest", "zero rows", "known seeds"]
+    "lie", [nullcontext, all_rows_zero, known_seeds], ids=["honest", "zero rows", "known seeds"]
 )
 def test_no_dealer_changes_the_noise(lie):
     """Many studies: the noise is what the members' own numbers say, and never the same number."""
@@ -222,14 +216,15 @@ def test_the_dealer_cannot_know_the_noise_from_what_it_dealt():
     assert len(set(noises_under_one_dealer("own"))) > 3
 
 
-def test_power_coins_from_a_seed_that_the_dealer_knows_are_found(monkeypatch):
-    start = CommitteeTransfers.__init__
+def test_power_coins_from_a_seed_that_the_dealer_knows_are_found():
+    turns = cycle(range(2))
 
-    def mutant(transfers, attempt, node, coin_seed):
-        start(transfers, attempt, node, bytes([node]) * len(coin_seed))
+    def drawn(honest, seed, count):
+        return honest(bytes([next(turns)]) * len(seed), count)
 
-    monkeypatch.setattr(CommitteeTransfers, "__init__", mutant)
-    assert len(set(noises_under_one_dealer("own"))) == 1
+    with lying("node", drawn_numbers=drawn):
+        assert len(set(noises_under_one_dealer("own"))) == 1
+    assert next(turns) == 0, "each node drew as often as the other"
 
 
 # --- the sessions

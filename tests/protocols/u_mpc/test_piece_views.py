@@ -9,8 +9,8 @@ record of the evaluator has more edges in a chunk than a block of pads has lanes
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -21,13 +21,11 @@ from tests.support.limits import no_mask_of_choices, small_garbled_chunks
 from tests.support.mpc_studies import ALPHA, uniformity
 from tests.support.studies import AUC, KENDALL, LOUD, Columns, Entropy, random_tables, table
 from tests.support.transfers import extension_rows
-from umpc.crypto.prg import FixedKeyHash, derive
-from umpc.mpc.garbled import cells, sides
+from umpc.crypto.prg import FixedKeyHash
+from umpc.mpc.garbled import cells
 from umpc.mpc.garbled.piece_tables import LANES, ROW_BITS, Places, bits_of_wires
-from umpc.mpc.transfers.batch_columns import ChannelLeaves
-from umpc.mpc.transfers.correlated_ot import CorrelatedReceiver
-from umpc.native import garbled as compiled
 from umpc.simulation import simulate
+from umpc.testing import lying
 
 GARBLERS, EVALUATORS = 240, 8
 """Records of either node."""
@@ -66,42 +64,39 @@ class Seen:
     labels: list[np.ndarray] = field(default_factory=list)
     extensions: list[np.ndarray] = field(default_factory=list)
 
-    def watch(self, patch: pytest.MonkeyPatch) -> None:
-        """Note what the sides do from now on, with the mutants that are there."""
-        make, read, extend = sides.make_tables, sides.read_tables, CorrelatedReceiver.extend
+    def watching(self) -> AbstractContextManager[None]:
+        """Note what the sides do, with the mutants that are there."""
 
-        def make_tables(pieces, keys, values, masks, *others, **options):
-            made = make(pieces, keys, values, masks, *others, **options)
+        def make_tables(honest, pieces, keys, values, masks, *others, **options):
+            made = honest(pieces, keys, values, masks, *others, **options)
             self.masks.append(bits_of_wires(pieces, masks).reshape(4, -1))
             return made
 
-        def read_tables(payload, pieces, keys, values, places, *others):
-            found = read(payload, pieces, keys, values, places, *others)
+        def read_tables(honest, payload, pieces, keys, values, places, *others):
+            found = honest(payload, pieces, keys, values, places, *others)
             self.tables.append((payload, places))
             self.own = int(values[0][0])
             self.bits.append(bits_of_wires(pieces, found).reshape(4, -1))
             return found
 
-        def extended(channel, choices):
-            batch, message = extend(channel, choices)
+        def extend(honest, channel, choices):
+            batch, message = honest(channel, choices)
             self.labels.append(batch.blocks)
             self.extensions.append(extension_rows(message.payload, len(choices)))
             return batch, message
 
-        patch.setattr(sides, "make_tables", make_tables)
-        patch.setattr(sides, "read_tables", read_tables)
-        patch.setattr(CorrelatedReceiver, "extend", extended)
+        return lying("node", make_tables=make_tables, read_tables=read_tables, extend=extend)
 
 
 def watched(study, tables: list[Columns], chunk: int, seed: str) -> Seen:
     """Run a study of two nodes in chunks of so many edges."""
     seen = Seen()
-    with pytest.MonkeyPatch.context() as patch, limits() as limit:
+    with limits() as limit:
         small_garbled_chunks(limit, chunk)
         # Records then occur in all chunks, in each with their edges together.
         limit(cells, WINDOW=1)
-        seen.watch(patch)
-        simulate(study, tables, Entropy(seed))
+        with seen.watching():
+            simulate(study, tables, Entropy(seed))
     return seen
 
 
@@ -193,21 +188,21 @@ def repeated(seed: str) -> set[str]:
 # --- power: the same tests find every protection that is left out ---------------------------------
 
 
-def no_masks(patch: pytest.MonkeyPatch) -> None:
-    real = sides.make_tables
-
-    def make_tables(pieces, keys, values, masks, *others, **options):
+def no_masks():
+    def make_tables(honest, pieces, keys, values, masks, *others, **options):
         masks[:] = 0
-        return real(pieces, keys, values, masks, *others, **options)
+        return honest(pieces, keys, values, masks, *others, **options)
 
-    patch.setattr(sides, "make_tables", make_tables)
+    return lying("node", make_tables=make_tables)
 
 
-def one_tweak_for_all_chunks(patch: pytest.MonkeyPatch) -> None:
+def one_tweak_for_all_chunks():
     """Both sides take 0 for the number of the first edge of each chunk."""
-    make, read = sides.make_tables, sides.read_tables
-    patch.setattr(sides, "make_tables", lambda *a, is_first: make(*a[:-1], 0, is_first=is_first))
-    patch.setattr(sides, "read_tables", lambda *a: read(*a[:-1], 0))
+
+    def first(honest, *given, **options):
+        return honest(*given[:-1], 0, **options)
+
+    return lying("node", make_tables=first, read_tables=first)
 
 
 def without(left_out: slice, labels: tuple) -> list:
@@ -219,67 +214,79 @@ def without(left_out: slice, labels: tuple) -> list:
 def masks_without(left_out: slice):
     """Masks whose seed lacks some of the labels ("rows", two owners, number of the chunk)."""
 
-    def mutate(patch: pytest.MonkeyPatch) -> None:
-        def derived(seed, *labels):
-            return derive(seed, *(without(left_out, labels) if labels[0] == "rows" else labels))
+    def derived(honest, seed, *labels):
+        return honest(seed, *(without(left_out, labels) if labels[0] == "rows" else labels))
 
-        patch.setattr(sides, "derive", derived)
-
-    return mutate
+    return lambda: lying("node", derive=derived)
 
 
 def forks_without(left_out: slice):
     """Forks that lack some of the labels ("coins", two owners, number of the chunk)."""
 
-    def mutate(patch: pytest.MonkeyPatch) -> None:
-        real = sides.Side.fork
-        patch.setattr(sides.Side, "fork", lambda side, *a: real(side, *without(left_out, a)))
+    def fork(honest, side, *labels):
+        return honest(side, *without(left_out, labels))
 
-    return mutate
+    return lambda: lying("node", fork=fork)
 
 
-def no_hash(patch: pytest.MonkeyPatch) -> None:
+class Zeros(FixedKeyHash):
+    def __call__(self, blocks):
+        return np.zeros_like(blocks)
+
+
+class Repeated(FixedKeyHash):
+    def __call__(self, blocks):
+        return (super().__call__(blocks) & np.uint64(3)) * np.uint64(0x5555555555555555)
+
+
+def no_hash():
     """The pads of rows are 0."""
-
-    class Zeros(FixedKeyHash):
-        def __call__(self, blocks):
-            return np.zeros_like(blocks)
-
-    patch.setattr(compiled, "CHOSEN", None)
-    patch.setattr(sides, "FixedKeyHash", Zeros)
+    return lying("node", FixedKeyHash=lambda honest, key: Zeros(key))
 
 
-def one_pad_for_all_lanes(patch: pytest.MonkeyPatch) -> None:
-    class Repeated(FixedKeyHash):
-        def __call__(self, blocks):
-            return (super().__call__(blocks) & np.uint64(3)) * np.uint64(0x5555555555555555)
-
-    patch.setattr(compiled, "CHOSEN", None)
-    patch.setattr(sides, "FixedKeyHash", Repeated)
+def one_pad_for_all_lanes():
+    return lying("node", FixedKeyHash=lambda honest, key: Repeated(key))
 
 
-def one_tweak_for_all_blocks(patch: pytest.MonkeyPatch) -> None:
-    def places_of(index):
-        places = Places.of(index)
-        return replace(places, number=np.zeros_like(places.number))
+def one_tweak_for_all_blocks():
+    def zeros(honest, *given, **options):
+        changed = (
+            replace(each, number=np.zeros_like(each.number)) if isinstance(each, Places) else each
+            for each in given
+        )
+        return honest(*changed, **options)
 
-    patch.setattr(sides, "Places", SimpleNamespace(of=places_of))
+    return lying("node", make_tables=zeros, read_tables=zeros)
 
 
-def one_tag(patch: pytest.MonkeyPatch) -> None:
+def one_tag():
     """A fork has the streams of its channel."""
-    patch.setattr(ChannelLeaves, "fork", lambda leaves, labels: leaves)
+
+    def root(honest, seed, *labels):
+        return seed if labels[0] == "ot fork" else honest(seed, *labels)
+
+    return lying("node", derive=root)
 
 
 OWNERS, NUMBER = slice(1, 3), slice(3, None)
+
+
+IN_NUMPY = [(no_hash, "rows"), (one_pad_for_all_lanes, "rows of two edges")]
+"""The compiled kernel takes the key and has a π of its own."""
+
+
+@pytest.mark.usefixtures("in_numpy")
+@pytest.mark.parametrize(("mutate", "finder"), IN_NUMPY)
+def test_power_the_views_show_a_pad_left_out(mutate, finder):
+    with mutate():
+        p = uniformity(views(3, 3, "power")[finder], CATEGORIES)
+    assert p < ALPHA, f"{finder} does not find the mutant: p = {p:.1e}"
 
 
 def test_power_the_views_show_a_protection_left_out():
     mutants = [
         (no_masks, "bits"),
         (masks_without(NUMBER), "bits of two chunks"),
-        (no_hash, "rows"),
-        (one_pad_for_all_lanes, "rows of two edges"),
         (one_tweak_for_all_blocks, "rows of two blocks"),
         (one_tweak_for_all_chunks, "rows of two chunks"),
         (no_mask_of_choices, "extension"),
@@ -287,8 +294,7 @@ def test_power_the_views_show_a_protection_left_out():
         (one_tag, "extension of two chunks"),
     ]
     for mutate, finder in mutants:
-        with pytest.MonkeyPatch.context() as patch:
-            mutate(patch)
+        with mutate():
             p = uniformity(views(3, 3, "power")[finder], CATEGORIES)
         assert p < ALPHA, f"{finder} does not find the mutant: p = {p:.1e}"
 
@@ -298,6 +304,5 @@ def test_power_labels_and_masks_that_occur_twice_are_found():
     labels = [forks_without(NUMBER), forks_without(OWNERS), one_tag]
     masks = [masks_without(NUMBER), masks_without(OWNERS)]
     for mutate in labels + masks:
-        with pytest.MonkeyPatch.context() as patch:
-            mutate(patch)
+        with mutate():
             assert repeated("power") == {"labels" if mutate in labels else "masks"}

@@ -30,7 +30,6 @@ from tests.support.studies import (
     random_tables,
     table,
 )
-from umpc.crypto.zero_shares import zero_shares
 from umpc.dp.calibration import DistributedLaplace
 from umpc.protocols.registry import attempt_of, checked
 from umpc.protocols.u_mpc.settings import noisy_sums
@@ -164,15 +163,15 @@ def test_the_noises_of_two_sums_are_independent():
     assert abs(np.corrcoef(first, second)[0, 1]) < 0.2, "seed 'several'"
 
 
-def test_power_one_noise_for_all_sums_is_found(monkeypatch):
+def test_power_one_noise_for_all_sums_is_found():
     drawn = {}
 
-    def draw(self, bits):
-        return drawn.setdefault(id(bits.__self__), DRAW(self, bits))
+    def draw(honest, law, bits):
+        return drawn.setdefault(id(bits.__self__), honest(law, bits))
 
-    monkeypatch.setattr(DistributedLaplace, "draw", draw)
     # the coordinator refuses such noise of a sum that no record can change
-    with lying("coordinator", check_sums=lambda *arguments: None):
+    unchecked = lying("coordinator", check_sums=lambda *arguments: None)
+    with lying("everybody", draw=draw), unchecked:
         draws = noise_of_runs("one noise")
     assert noise_p(draws[:, 1], SCALES[1]) < ALPHA
 
@@ -239,12 +238,9 @@ def test_each_sums_share_is_uniform_and_independent_of_the_others():
     ],
     ids=["second unmasked", "first unmasked", "one mask for both"],
 )
-def test_power_a_sum_without_its_own_zero_share_is_found(monkeypatch, mutate, finder):
-    monkeypatch.setattr(
-        "umpc.protocols.u_mpc.node.zero_shares",
-        lambda *arguments: mutate(zero_shares(*arguments)),
-    )
-    assert share_p("power")[finder] < ALPHA
+def test_power_a_sum_without_its_own_zero_share_is_found(mutate, finder):
+    with lying("node", zero_shares=lambda honest, *given: mutate(honest(*given))):
+        assert share_p("power")[finder] < ALPHA
 
 
 # --- the estimate

@@ -28,7 +28,6 @@ from tests.support.triples import BY_TRIPLES, triples_study
 from umpc.crypto.rounds import Message
 from umpc.errors import EncodingError, LocalProtocolError, StudyError
 from umpc.mpc.chunks import AFTER, AHEAD
-from umpc.mpc.transfers.channels import Channels
 from umpc.mpc.triples import plan as plans
 from umpc.protocols.base.promise import NOBODY
 from umpc.protocols.registry import checked, protocol_of
@@ -36,6 +35,7 @@ from umpc.protocols.u_mpc.settings import noisy_sums
 from umpc.simulation import Simulated, simulate
 from umpc.study.document import Study
 from umpc.study.parts import exact
+from umpc.testing import lying
 from umpc.ustat.statistics import LIBRARY
 
 LARGE = [name for name, statistic in LIBRARY.items() if statistic.degree > 2]
@@ -133,18 +133,17 @@ def test_triples_made_ahead_leave_the_gates_to_the_run(kernel):
     assert bool(made) == bool(ahead) and abs(next(both) - next(both)) < 4 * len(made) + 1
 
 
-def test_both_parts_of_a_chunk_have_channels_of_their_own(monkeypatch):
+def test_both_parts_of_a_chunk_have_channels_of_their_own():
     """Two parts over one fork would ask for the same hashes twice."""
     asked: list[tuple[object, ...]] = []
-    forked = Channels.forked
 
-    def noted(links, places, *labels):
+    def noted(honest, links, places, *labels):
         asked.append((links, *labels))
-        return forked(links, places, *labels)
+        return honest(links, places, *labels)
 
-    monkeypatch.setattr(Channels, "forked", noted)
     study = triples_study(SPEARMAN, 3, degree=3, epsilon=LOUD)
-    run = check(study, random_tables((2, 2, 2), "forks"), "forks", prepared=True)
+    with lying("node", forked=noted):
+        run = check(study, random_tables((2, 2, 2), "forks"), "forks", prepared=True)
     chunks = sum(len(chunk.parties) for chunk in run.attempt.chunks())
     assert len(asked) == len(set(asked)) == 2 * chunks
 

@@ -28,15 +28,12 @@ from tests.support.studies import (
     table,
 )
 from umpc.crypto.ring import Ring
-from umpc.dp.calibration import DistributedLaplace
 from umpc.mpc import attempt
 from umpc.mpc.masked import compiler
 from umpc.mpc.masked import plan_items as lookup_comparison
-from umpc.mpc.masked.edge_layout import wire_masks
-from umpc.mpc.masked.material import SeededPart
 from umpc.protocols.u_mpc.settings import noisy_sums
 from umpc.simulation import Simulated, simulate
-from umpc.testing import limited
+from umpc.testing import limited, lying
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -119,33 +116,29 @@ def test_what_others_see_of_a_study_does_not_depend_on_a_nodes_record():
         )
 
 
-def no_masks(monkeypatch) -> None:
-    for module in ("umpc.mpc.masked.cells", "umpc.dealer.material"):
-        monkeypatch.setattr(
-            f"{module}.wire_masks", lambda *a: [mask * np.uint64(0) for mask in wire_masks(*a)]
-        )
+def no_masks():
+    return lying("everybody", wire_masks=lambda honest, *a: [mask * 0 for mask in honest(*a)])
 
 
-def no_sigma(monkeypatch) -> None:
+def no_sigma():
     """Bits are opened as they are. Dealer and owners leave out the masks."""
-    real = SeededPart.expand_all.__func__
 
-    def expand_all(cls, *arguments):
-        part = real(cls, *arguments)
+    def expand_all(honest, *arguments):
+        part = honest(*arguments)
         for mask in part.bit_masks.values():
             mask[:] = 0
         return part
 
-    monkeypatch.setattr(SeededPart, "expand_all", classmethod(expand_all))
+    return lying("everybody", expand_all=expand_all)
 
 
 @pytest.mark.parametrize(
     ("mutate", "finder"),
     [(no_masks, "masked fields"), (no_sigma, "masked difference of x and its bits")],
 )
-def test_power_a_study_without_a_protection_is_found(monkeypatch, mutate, finder):
-    mutate(monkeypatch)
-    p = p_of(views("power"))
+def test_power_a_study_without_a_protection_is_found(mutate, finder):
+    with mutate():
+        p = p_of(views("power"))
     assert p[finder] < ALPHA, f"the mutant passes with p = {p[finder]:.1e}, N = {RUNS}"
 
 
@@ -218,9 +211,9 @@ def test_what_others_see_of_pieces_does_not_depend_on_a_nodes_record(owners):
 @pytest.mark.parametrize(
     ("mutate", "finder"), [(no_masks, "masked field"), (no_sigma, "round 2, opened")]
 )
-def test_power_pieces_without_a_protection_are_found(monkeypatch, mutate, finder, owners):
-    mutate(monkeypatch)
-    p = p_of(views_in_pieces(owners, "power"))
+def test_power_pieces_without_a_protection_are_found(mutate, finder, owners):
+    with mutate():
+        p = p_of(views_in_pieces(owners, "power"))
     assert p[finder] < ALPHA, f"the mutant passes with p = {p[finder]:.1e}, N = {RUNS}"
 
 
@@ -249,9 +242,9 @@ def test_a_share_is_uniform_even_where_a_node_is_alone_with_its_edges():
     assert p > ALPHA, f"p = {p:.1e}, N = {RUNS} per data set, seed 'alone'"
 
 
-def test_power_a_study_without_zero_shares_is_found(monkeypatch):
-    monkeypatch.setattr("umpc.protocols.u_mpc.node.zero_shares", lambda *a: [0])
-    assert homogeneity(*share_samples("power")) < ALPHA
+def test_power_a_study_without_zero_shares_is_found():
+    with lying("node", zero_shares=lambda *_: [0]):
+        assert homogeneity(*share_samples("power")) < ALPHA
 
 
 @pytest.mark.parametrize(
@@ -333,12 +326,9 @@ def test_the_noise_of_a_study_has_the_exact_law():
     assert p > ALPHA, f"not the law: p = {p:.1e}, N = {NOISE_RUNS}, seed 'noise'"
 
 
-def test_power_noise_of_a_wrong_scale_is_found(monkeypatch):
-    real = DistributedLaplace.log_ratio.fget
-    monkeypatch.setattr(
-        DistributedLaplace, "log_ratio", property(lambda self: real(self) / Fraction(7, 10))
-    )
-    p = noise_p(noise_of_runs("power"))
+def test_power_noise_of_a_wrong_scale_is_found():
+    with lying("everybody", log_ratio=lambda honest, law: honest(law) / Fraction(7, 10)):
+        p = noise_p(noise_of_runs("power"))
     assert p < ALPHA, f"a scale × 0.7 passes with p = {p:.1e}, N = {NOISE_RUNS}"
 
 

@@ -9,7 +9,6 @@ import pytest
 
 from tests.support.studies import Entropy, graph_of
 from tests.support.vector import plain_study, sums_by_numpy, vector_study, vector_tables
-from umpc.dp.distributed_gaussian import GaussianShare
 from umpc.errors import StudyError
 from umpc.protocols.registry import checked, delta_of, protocol_of
 from umpc.protocols.vector.losses import ALLOWED
@@ -18,19 +17,22 @@ from umpc.protocols.vector.settings import course_of
 from umpc.simulation import simulate
 from umpc.study.computation import computation_hash
 from umpc.study.sizes import Sizes
+from umpc.testing import lying
 from umpc.ustat.schema import Schema
 from umpc_papers.training.training import epsilon_of_steps
 
 SIZES = {"records": 36, "first_class": 24, "holders": 3}
 
 
-def silent(patch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def silent():
     """No noise at all."""
-    patch.setattr(GaussianShare, "draw", lambda law, bits: 0)
+    with lying("everybody", draw=lambda *_: 0):
+        yield
 
 
-def test_without_noise_the_means_are_exact_at_the_predicted_cost(monkeypatch):
-    silent(monkeypatch)
+@pytest.mark.usefixtures("silent")
+def test_without_noise_the_means_are_exact_at_the_predicted_cost():
     cases = [
         vector_study("auc_hinge"),
         vector_study("auc_hinge", ("0", "0")),
@@ -49,8 +51,8 @@ def test_without_noise_the_means_are_exact_at_the_predicted_cost(monkeypatch):
         assert report.delta == 1e-6
 
 
-def test_any_kernels_have_the_range_of_each_as_their_scale(monkeypatch):
-    silent(monkeypatch)
+@pytest.mark.usefixtures("silent")
+def test_any_kernels_have_the_range_of_each_as_their_scale():
     kernels = ["a.a + b.a", "abs(a.b - b.b)", "a.a * b.a"]
     study = plain_study(kernels, edges="all")
     tables = [{key: table[key] for key in "ab"} for table in vector_tables("any")]

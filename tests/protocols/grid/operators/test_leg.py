@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from tests.protocols.grid.operators.sums import inner, random_words
+from tests.support.cores import computed_by
 from tests.support.mpc_studies import make_schema
 from umpc.protocols.grid.operators import compile_grid, leg
 from umpc.protocols.grid.operators.compiler import is_symmetric, symmetric_matrix
 from umpc.protocols.grid.operators.leg import Leg, Piece, word
 from umpc.protocols.grid.operators.matrix import PairForm, grouped
 from umpc.protocols.grid.operators.splitting import terms_of
-from umpc.ustat.blocks import CORES
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.statistics import find_statistic
 from umpc.ustat.tracing import trace
@@ -114,9 +114,7 @@ def test_many_threads_make_the_same_product(monkeypatch, limit, sizes):
     form = kendall(*sizes)
     vector = random_words(RNG, sizes[0] * sizes[1])
     alone = form.apply(vector)
-    with ThreadPoolExecutor(2) as threads:
-        monkeypatch.setattr(CORES, "threads", threads)
-        monkeypatch.setattr(CORES, "count", 3)
+    with ThreadPoolExecutor(2) as threads, computed_by(threads, 3):
         limit(leg, CHUNK=100)
         assert (form.apply(vector) == alone).all()
 
