@@ -16,11 +16,15 @@ STEPS: Steps = {
         "umpc_papers.gopa.node:GopaNode": "shared_noise",
         "umpc_papers.hajek_grid.node:TwoStepNode": "_own_noise",
         "umpc_papers.hajek_grid.node": "bound_of",
+        "umpc_papers.bell_2pc.group_node": "noise_of_pairs",
+        f"{SHUFFLE}.messages": "mix_rows",
+        f"{SHUFFLE}.messages:ShuffleMessages": "pads",
+        "umpc_papers.ghazi_rounds.mechanism": "respond bernoulli",
     },
     "shuffler": {f"{SHUFFLE}.shuffler:ShufflerAttempt": "heap"},
     "coordinator": {
         "umpc_papers.ghazi_rounds.coordinator:RoundsCoordinator": "ask",
-        "umpc_papers.central.messages:CuratorMessages": "choice",
+        "umpc_papers.central.messages:CuratorMessages": "choice usual_std",
     },
     "everybody": {
         "umpc_papers.bell_2pc.noise_binding": "epsilon_of_pair PairLaplace",
@@ -41,6 +45,12 @@ STEPS: Steps = {
         f"{LOCAL}.ghazi_ldp": "truth_threshold",
         f"{LOCAL}.local_mean": "truth_threshold best_answer",
         f"{LOCAL}.bell_ldp_protocol": "split_epsilon",
+        "umpc_papers.bell_2pc.pair_mechanisms:PairResponse": "wrong_odds",
+        "umpc_papers.central.central_mechanisms:MedianOfMeans": "estimate",
+        "umpc_papers.central.edges": "GlobalSensitivity",
+        "umpc_papers.central.private_spread": "discrete_laplace",
+        "umpc_papers.hajek_grid.binding:Projections": "own_width bound",
+        f"{LOCAL}.auc_tree": "reported",
     },
 }
 """Role → module or class → its steps, as in `umpc.testing.STEPS`."""

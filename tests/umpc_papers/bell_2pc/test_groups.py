@@ -17,10 +17,10 @@ from umpc.errors import LocalProtocolError, RangeError, StudyError
 from umpc.protocols.registry import protocol_of
 from umpc.simulation import Simulated, simulate
 from umpc.study.sizes import Sizes
-from umpc_papers.bell_2pc import group_node
 from umpc_papers.bell_2pc.coordinator import pair_values
 from umpc_papers.bell_2pc.group_mechanism import GroupLaplace, groups_of
 from umpc_papers.bell_2pc.noise_binding import check_released
+from umpc_papers.testing import lying
 
 GROUPS = {"noise": "group_laplace", "group": 3}
 SILENT = "1e6"
@@ -151,7 +151,7 @@ def test_settings_of_groups():
     assert "both nodes on each group" in words
 
 
-def test_a_node_whose_noise_is_half_as_large_is_found(monkeypatch):
+def test_a_node_whose_noise_is_half_as_large_is_found():
     """The promise rests on a node's own noise: k pairs of range Δ, so scale k·Δ/ε."""
     study = bell_study(epsilon="1", edges="4p", noise="group_laplace", group=1)
     inside = [table([0, 1], [0, 1]), table([], [])]
@@ -165,16 +165,15 @@ def test_a_node_whose_noise_is_half_as_large_is_found(monkeypatch):
         return float(np.mean(np.square(noise))) / DiscreteLaplace(Fraction(1, 4)).std ** 2
 
     assert 0.6 < spread() < 1.6
-    real = group_node.noise_of_pairs
 
-    def halved(sizes):
-        return [GroupLaplace(2 * law.epsilon, *_rest(law)) for law in real(sizes)]
+    def halved(honest, sizes):
+        return [GroupLaplace(2 * law.epsilon, *_rest(law)) for law in honest(sizes)]
 
     def _rest(law):
         return law.width, law.edges, law.degree, law.group, law.cells
 
-    monkeypatch.setattr(group_node, "noise_of_pairs", halved)
-    assert spread() < 0.5
+    with lying("node", noise_of_pairs=halved):
+        assert spread() < 0.5
 
 
 def test_the_share_leaves_once_and_only_after_all_pairs():

@@ -18,7 +18,6 @@ from tests.support.studies import (
     random_tables,
 )
 from tests.support.transfers import WRONG_SHAPES, altered, flip
-from umpc.crypto import rounds
 from umpc.errors import (
     AlreadyReleased,
     EncodingError,
@@ -28,6 +27,7 @@ from umpc.errors import (
 from umpc.simulation import Simulated, simulate
 from umpc.study import messages as m
 from umpc.study.cost import Measured
+from umpc.testing import lying
 
 pytestmark = pytest.mark.usefixtures("fast")
 
@@ -87,34 +87,34 @@ def test_stored_shares_of_another_number_of_pairs_are_refused():
             coordinator.replay([answers[0], m.Released(run.attempt.id, share, 5, 0)], Measured())
 
 
-def run_altered(monkeypatch, step: str, change, label: str) -> Simulated:
+def run_altered(step: str, change, label: str) -> Simulated:
     """A study in which one step's messages are changed on the way."""
-    real = rounds.run_in_memory
-    monkeypatch.setattr(
-        "umpc.edges_in_memory.run_in_memory",
-        lambda parties: real([altered(party, step, change) for party in parties]),
-    )
+
+    def protocol(honest, *given):
+        return altered(honest(*given), step, change)
+
     study = bell_study(KENDALL, x=("0", "3"), epsilon=str(SILENT * 2))
-    return simulate(study, random_tables([5, 5], label), Entropy(label))
+    with lying("node", protocol=protocol):
+        return simulate(study, random_tables([5, 5], label), Entropy(label))
 
 
 @pytest.mark.parametrize(("step", "culprit"), [("coins", "node-1"), ("garbled", "node-0")])
 @pytest.mark.parametrize("name", WRONG_SHAPES)
-def test_a_message_of_another_shape_names_its_sender(monkeypatch, name, step, culprit):
+def test_a_message_of_another_shape_names_its_sender(name, step, culprit):
     with pytest.raises((RemoteProtocolError, EncodingError)) as caught:
-        run_altered(monkeypatch, step, WRONG_SHAPES[name], "shapes")
+        run_altered(step, WRONG_SHAPES[name], "shapes")
     assert (caught.value.culprit, caught.value.step) == (culprit, step)
 
 
 @pytest.mark.parametrize("change", [flip(0, 1), flip(77, 0x80), flip(10**6, 0xFF)])
 @pytest.mark.parametrize("step", ["coins", "garbled"])
-def test_a_message_of_other_bits_gives_a_possible_number_or_none(monkeypatch, step, change):
+def test_a_message_of_other_bits_gives_a_possible_number_or_none(step, change):
     """A number that no pair and no noise can give is refused; any other one is not noticed.
 
     Choices of transfers have a proof, so other choices are noticed, with the chooser's name.
     """
     try:
-        run = run_altered(monkeypatch, step, change, "bits")
+        run = run_altered(step, change, "bits")
     except ImpossibleResult:
         return
     except RemoteProtocolError as error:

@@ -22,13 +22,12 @@ from tests.support.limits import no_mask_of_choices
 from tests.support.mpc_studies import ALPHA, homogeneity, uniformity
 from tests.support.studies import Entropy, table
 from tests.support.transfers import extension_rows
-from umpc.crypto.prg import Stream, derive
 from umpc.mpc.garbled import plan as garbled_plan
-from umpc.mpc.garbled.sides import EvaluatingSide, GarblingSide, Side
-from umpc.mpc.transfers.correlated_ot import CorrelatedReceiver, CorrelatedSender
+from umpc.mpc.garbled.sides import EvaluatingSide, GarblingSide
 from umpc.simulation import Simulated, simulate
+from umpc.testing import lying
 from umpc_papers.bell_2pc import noise_binding, pair_mechanisms
-from umpc_papers.bell_2pc.node import BellNode
+from umpc_papers.testing import lying as lying_papers
 
 RECORDS = 10
 REPEATED = 12
@@ -50,12 +49,12 @@ same.
 
 @pytest.fixture(autouse=True)
 def small() -> Iterator[None]:
-    with remembered(), pytest.MonkeyPatch.context() as patch, limits() as limit:
+    with remembered(), limits() as limit:
         limit(pair_mechanisms, BITS=BITS)
         limit(noise_binding, BITS=BITS)
-        patch.setattr(pair_mechanisms, "_wrong_odds", lambda epsilon, width: 3)
         limit(garbled_plan, EDGES=RECORDS**2 // 2)  # two chunks
-        yield
+        with lying_papers("everybody", wrong_odds=lambda *_: 3):
+            yield
 
 
 def drawn(run: Simulated, node: int) -> np.ndarray:
@@ -261,50 +260,49 @@ def test_shares_of_a_pair_are_released_by_its_owners_and_by_nobody_else():
 # -------------------------------------------
 
 
-def zeros(side, plan, chunk) -> np.ndarray:
-    return np.zeros(plan.coin_count(chunk.count), dtype=np.uint8)
+def zeros_of(kind: type):
+    """One kind of side draws zeros."""
+
+    def own_bits(honest, side, plan, chunk) -> np.ndarray:
+        return honest(side, plan, chunk) * np.uint8(not isinstance(side, kind))
+
+    return lying("node", own_bits=own_bits)
 
 
-def garblers_bit_left_out(patch: pytest.MonkeyPatch) -> None:
+def garblers_bit_left_out():
     """A coin is the evaluator's draw alone."""
-    patch.setattr(GarblingSide, "own_bits", zeros)
+    return zeros_of(GarblingSide)
 
 
-def evaluators_choices_all_zero(patch: pytest.MonkeyPatch) -> None:
+def evaluators_choices_all_zero():
     """A coin is the garbler's draw alone."""
-    patch.setattr(EvaluatingSide, "own_bits", zeros)
+    return zeros_of(EvaluatingSide)
 
 
-def same_coins_in_every_chunk(patch: pytest.MonkeyPatch) -> None:
-    def own_bits(side, plan, chunk):
-        return Stream(derive(side._seed, "coins", *chunk.owners)).bits(plan.coin_count(chunk.count))
+def same_coins_in_every_chunk():
+    def derive(honest, seed, *labels):
+        return honest(seed, *(labels[:-1] if labels[0] == "coins" else labels))
 
-    patch.setattr(Side, "own_bits", own_bits)
+    return lying("node", derive=derive)
 
 
-def same_fork_in_every_chunk(patch: pytest.MonkeyPatch) -> None:
+def same_fork_in_every_chunk():
     """Two extensions have equal pads: the garbler sees the XOR of the evaluator's draws."""
-    for side in (CorrelatedReceiver, CorrelatedSender):
-        real = side.fork
-        patch.setattr(side, "fork", lambda channel, *labels, real=real: real(channel, *labels[:-1]))
+    return lying("node", fork=lambda honest, side, *labels: honest(side, *labels[:-1]))
 
 
-def no_noise_inside_a_node(patch: pytest.MonkeyPatch) -> None:
-    def without(node, owners, start, values):
-        node._values[owners, start] = np.stack(values).astype(node.attempt.ring.dtype)
-
-    patch.setattr(BellNode, "_keep_inner", without)
+def no_noise_inside_a_node():
+    return lying_papers("node", apply_all=lambda honest, values, *_: values)
 
 
-def one_coin_for_neighbours(patch: pytest.MonkeyPatch) -> None:
+def one_coin_for_neighbours():
     """Both sides draw once for every two pairs."""
-    real = Side.own_bits
 
-    def own_bits(side, plan, chunk):
-        bits = real(side, plan, chunk).reshape(len(plan.coin_wires), -1)
+    def own_bits(honest, side, plan, chunk):
+        bits = honest(side, plan, chunk).reshape(len(plan.coin_wires), -1)
         return np.repeat(bits[:, ::2], 2, axis=1)[:, : bits.shape[1]].ravel()
 
-    patch.setattr(Side, "own_bits", own_bits)
+    return lying("node", own_bits=own_bits)
 
 
 @pytest.mark.parametrize(
@@ -318,9 +316,9 @@ def one_coin_for_neighbours(patch: pytest.MonkeyPatch) -> None:
         (one_coin_for_neighbours, "neighbours"),
     ],
 )
-def test_power_noise_that_somebody_knows_is_found(monkeypatch, mutate, finder):
-    mutate(monkeypatch)
-    p = noise_findings("power")[finder]
+def test_power_noise_that_somebody_knows_is_found(mutate, finder):
+    with mutate():
+        p = noise_findings("power")[finder]
     assert p < ALPHA, f"the mutant passes with p = {p:.1e}"
 
 
@@ -332,11 +330,11 @@ def test_power_noise_that_somebody_knows_is_found(monkeypatch, mutate, finder):
         (garblers_bit_left_out, 1, "noisy value and own draw"),
     ],
 )
-def test_power_a_view_that_tells_more_is_found(monkeypatch, mutate, observer, finder):
+def test_power_a_view_that_tells_more_is_found(mutate, observer, finder):
     """The first one's extension is not uniform; the others' draw says which noisy values are
     right.
     """
-    mutate(monkeypatch)
-    sample = views(observer, "power", "the other's record changes")[finder][0]
+    with mutate():
+        sample = views(observer, "power", "the other's record changes")[finder][0]
     p = uniformity(sample, 16) if finder == "extension" else independence(sample & 1, sample >> 1)
     assert p < ALPHA, f"the mutant passes with p = {p:.1e}"

@@ -16,8 +16,8 @@ from umpc.errors import StudyError, TooFewRecords
 from umpc.planning.prediction import attempt_over
 from umpc.protocols.registry import checked, decode_study, protocol_of
 from umpc.simulation import simulate
-from umpc_papers.central import central_mechanisms
 from umpc_papers.central.central_mechanisms import Choice, failure
+from umpc_papers.testing import lying
 
 ONE = Fraction(1)
 
@@ -70,12 +70,11 @@ def test_parts_cost_no_more_than_one_and_overlapping_parts_are_found():
     def overlapping() -> float:
         return audited(*(lambda bits, t=t: choice.estimate(t, bits) for t in last), 250, "over")
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(central_mechanisms.MedianOfMeans, "estimate", every_part_has_all)
+    with lying("everybody", estimate=every_part_has_all):
         assert overlapping() > 1
 
 
-def every_part_has_all(of, given, bits):
+def every_part_has_all(honest, of, given, bits):
     """Return the median of estimates that all see the same records."""
     return sorted(of.inner.estimate(given, bits) for _ in range(9))[4]
 

@@ -16,11 +16,11 @@ from umpc.protocols.registry import checked, decode_study, protocol_of
 from umpc.simulation import simulate
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.schema import FieldSchema, Schema
-from umpc_papers.central import private_spread
 from umpc_papers.central.central_mechanisms import Choice
 from umpc_papers.central.hajek import bernstein_concentration
 from umpc_papers.central.private_spread import FAILURE, PrivateSpread, differences
 from umpc_papers.central.terms import kernel_terms
+from umpc_papers.testing import lying
 
 ONE = Fraction(1)
 WIDE = Schema([FieldSchema("x", Fraction(0), Fraction(1 << 16), ONE)])
@@ -63,7 +63,7 @@ def test_one_record_changes_one_difference():
         differences(kernel_terms(EQUAL, random_columns(3, 1)), SeededBits("few"))
 
 
-def test_a_scale_keeps_epsilon_and_the_same_runs_find_too_little_noise(monkeypatch):
+def test_a_scale_keeps_epsilon_and_the_same_runs_find_too_little_noise():
     """One group, whose difference is 0 or nearly the range."""
     kernel = Kernel.from_text("a.x + b.x", Schema([FieldSchema("x", ONE * 0, ONE * 3, ONE)]))
     tables = {"x": np.array([0, 0, 0, 0])}, {"x": np.array([0, 0, 0, 3])}
@@ -73,11 +73,12 @@ def test_a_scale_keeps_epsilon_and_the_same_runs_find_too_little_noise(monkeypat
         return audited(*runs, 600, "private scale")
 
     assert loss(ONE) <= 1
-    real = private_spread.discrete_laplace
-    monkeypatch.setattr(
-        private_spread, "discrete_laplace", lambda exact, s, e, bits: real(exact, 1, 2 * e, bits)
-    )
-    assert loss(ONE) > 1, "an eighth of the noise, twice"
+
+    def less(honest, exact, _, e, bits):
+        return honest(exact, 1, 2 * e, bits)
+
+    with lying("everybody", discrete_laplace=less):
+        assert loss(ONE) > 1, "an eighth of the noise, twice"
 
 
 @pytest.mark.parametrize(

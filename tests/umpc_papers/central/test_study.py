@@ -15,11 +15,10 @@ from umpc.protocols.base.one_message_protocol import cost_of_messages
 from umpc.simulation import simulate
 from umpc.study.messages import MAX_PAYLOAD
 from umpc.ustat.error_law import HEAVY_TAILS
-from umpc_papers.central import messages
-from umpc_papers.central.central_mechanisms import Choice
 from umpc_papers.central.columns import SEED_BYTES
 from umpc_papers.central.coordinator import CuratorCoordinator
 from umpc_papers.central.messages import CuratorMessages, bits_of
+from umpc_papers.testing import lying
 
 by_noise = pytest.mark.parametrize("noise", MECHANISMS)
 
@@ -93,17 +92,16 @@ def test_the_same_parts_give_the_same_number_and_any_other_part_another(noise):
     assert run(study, "another").report.estimate != first.value
 
 
-def test_a_noise_of_another_size_is_drawn_anew(monkeypatch):
+def test_a_noise_of_another_size_is_drawn_anew():
     """Machines could tune differently: one uniform number under two scales shows the value."""
-    monkeypatch.setattr(messages, "_usual_std", messages._usual_std.__wrapped__)
     of, parts = messages_of(central_study("hajek")), [bytes(32), bytes(32)]
     seeds = {of.seed_of(parts, 20)}
-    monkeypatch.setattr(Choice, "noise_std", lambda of, records, family: 0.123)
-    seeds |= {
-        of.seed_of(parts, 20),
-        of.seed_of(parts, 20),
-        messages_of(central_study("laplace")).seed_of(parts, 20),
-    }
+    with lying("coordinator", usual_std=lambda *_: 0.123):
+        seeds |= {
+            of.seed_of(parts, 20),
+            of.seed_of(parts, 20),
+            messages_of(central_study("laplace")).seed_of(parts, 20),
+        }
     assert len(seeds) == 3
 
 

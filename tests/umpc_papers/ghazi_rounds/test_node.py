@@ -12,8 +12,8 @@ from umpc.errors import AlreadyReleased, LocalProtocolError, RemoteProtocolError
 from umpc.node.budget.ledger_store import StoredAnswer
 from umpc.node.run.release import question_digest, stored_answer
 from umpc.protocols.base.one_message import OneMessageNode
-from umpc_papers.ghazi_rounds import mechanism
 from umpc_papers.ghazi_rounds.node import RoundsNode
+from umpc_papers.testing import lying
 
 STUDY = local_study("ghazi-rounds", 1)
 QUESTION = np.linspace(-1, 1, 16).astype("<f8").tobytes()
@@ -46,10 +46,8 @@ def test_one_question_is_answered_after_the_release():
             node.answer(question)
 
 
-def test_a_later_process_answers_about_the_records_that_the_ledger_kept(monkeypatch):
+def test_a_later_process_answers_about_the_records_that_the_ledger_kept():
     """Without noise the answer is the same, whatever the table has become."""
-    monkeypatch.setattr(mechanism, "respond", lambda values, *_: values)
-    monkeypatch.setattr(mechanism, "bernoulli", lambda odds, stream, chosen: odds[chosen] > 0.5)
     node = randomised()
     share = node.release().share
     rest = node.rest
@@ -58,8 +56,13 @@ def test_a_later_process_answers_about_the_records_that_the_ledger_kept(monkeypa
     with pytest.raises(LocalProtocolError, match="recalls none"):
         node.recall(share, rest)
     later.recall(share, rest)
-    answer = later.answer(QUESTION)
-    assert answer == node.answer(QUESTION) and len(set(answer)) > 1
+    silent = {
+        "respond": lambda honest, values, *_: values,
+        "bernoulli": lambda honest, odds, stream, chosen: odds[chosen] > 0.5,
+    }
+    with lying("node", **silent):
+        answer = later.answer(QUESTION)
+        assert answer == node.answer(QUESTION) and len(set(answer)) > 1
     with pytest.raises(LocalProtocolError, match="one question is answered"):
         later.answer(QUESTION)
     with pytest.raises(LocalProtocolError, match="before the answer"):

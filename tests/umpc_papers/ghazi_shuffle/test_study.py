@@ -28,6 +28,7 @@ from umpc_papers.ghazi_shuffle.messages import (
     ShuffleMessages,
 )
 from umpc_papers.ghazi_shuffle.mixing import delta_of_mixing
+from umpc_papers.testing import lying
 
 FAR = 8
 """Standard deviations of the noise."""
@@ -163,18 +164,22 @@ def laws(look: Callable[[Simulated], np.ndarray], runs: int = 150) -> tuple[floa
     return uniform, min(stats.chi2_contingency(pair).pvalue for pair in pairs) * len(pairs)
 
 
+def no_pads(honest, of, seed, columns):
+    return iter(np.zeros((2, columns), dtype=np.uint64))
+
+
+def as_they_come(honest, rows, stream):
+    return rows
+
+
 @pytest.mark.parametrize("place", [0, 1])
-def test_a_shuffler_sees_uniform_numbers_whatever_the_records_are(place, monkeypatch):
+def test_a_shuffler_sees_uniform_numbers_whatever_the_records_are(place):
     with one_protocol():
         uniform, same = laws(lambda run: view(run, place))
         assert min(uniform, same) > ALPHA, (uniform, same)
         if place == 0:  # without the pad the same numbers tell
-            monkeypatch.setattr(
-                ShuffleMessages,
-                "pads",
-                lambda of, seed, columns: iter(np.zeros((2, columns), dtype=np.uint64)),
-            )
-            uniform, same = laws(lambda run: view(run, place))
+            with lying("node", pads=no_pads):
+                uniform, same = laws(lambda run: view(run, place))
             assert max(uniform, same) < ALPHA, (uniform, same)
 
 
@@ -215,7 +220,7 @@ def scores_of_places(runs: int) -> np.ndarray:
     return np.array(found)
 
 
-def test_where_a_number_lies_in_the_heap_does_not_tell_whose_it_is(monkeypatch):
+def test_where_a_number_lies_in_the_heap_does_not_tell_whose_it_is():
     """The rank sum of the first node's numbers; as they come, without an order, they are told apart
     at once.
     """
@@ -225,10 +230,8 @@ def test_where_a_number_lies_in_the_heap_does_not_tell_whose_it_is(monkeypatch):
             abs(scores.mean()) * sqrt(len(scores)) < 5
             and stats.kstest(scores, "norm").pvalue > ALPHA
         )
-        monkeypatch.setattr(
-            "umpc_papers.ghazi_shuffle.messages.mix_rows", lambda rows, stream: rows
-        )
-        assert np.abs(scores_of_places(2)).min() > 20
+        with lying("node", mix_rows=as_they_come):
+            assert np.abs(scores_of_places(2)).min() > 20
 
 
 def test_every_coordinate_has_an_order_of_its_own():
@@ -272,15 +275,16 @@ def shares_of_a_record_together(run: Simulated) -> int:
     return found
 
 
-def test_a_node_puts_its_shares_out_of_order_itself_so_nobody_reads_a_record_in_them(monkeypatch):
+def test_a_node_puts_its_shares_out_of_order_itself_so_nobody_reads_a_record_in_them():
     """Not even shufflers who collude; without that, all its records stand there one after the
     other.
     """
     study = shuffled_study(2, kernels=GINI, bins=bins(x=2), epsilon="60")
     tables = local_tables(study, SMALL)
     assert shares_of_a_record_together(simulate(study, tables, Entropy("own order"))) < 10
-    monkeypatch.setattr("umpc_papers.ghazi_shuffle.messages.mix_rows", lambda rows, stream: rows)
-    assert shares_of_a_record_together(simulate(study, tables, Entropy("own order"))) == 2 * 2 * 19
+    with lying("node", mix_rows=as_they_come):
+        run = simulate(study, tables, Entropy("own order"))
+    assert shares_of_a_record_together(run) == 2 * 2 * 19
 
 
 def test_shuffled_again_the_heaps_are_the_first_ones_rows_in_another_order():

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.support.grid import grid_study
+from tests.support.grid import GridRun, grid_study
 from tests.support.protocols import assert_refused
 from tests.support.studies import LOUD, Entropy, clear_sums, graph_of
 from umpc.errors import LocalProtocolError, RemoteProtocolError, StudyError
@@ -93,14 +93,12 @@ def test_a_node_adds_up_what_all_nodes_released_and_answers_once():
 
 def fresh_nodes(study: Study):
     """Return the nodes of a run whose coordinator never asks."""
-    protocol = protocol_of(study)
-    kind = type(protocol.coordinator(study, lambda *_: None))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kind, "ask", lambda side, answers: None)
-        patch.setattr(kind, "finish", lambda side, answers, measured: None)
-        fields = {field.name for field in study.fields}
-        given = [{name: each[name] for name in fields} for each in tables()]
-        return simulate(study, given, Entropy("not asked")).nodes
+    fields = {field.name for field in study.fields}
+    given = [{name: each[name] for name in fields} for each in tables()]
+    run = GridRun(study, given, Entropy("not asked")).up_to_release()
+    for node in run.nodes:
+        node.release()
+    return run.nodes
 
 
 def test_a_later_process_answers_from_what_the_ledger_kept():

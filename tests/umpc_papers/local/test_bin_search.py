@@ -17,11 +17,11 @@ from tests.support.statistical import SeededBits
 from umpc.errors import EncodingError, InvalidEpsilon, OutOfBounds
 from umpc_papers import exact_sampling
 from umpc_papers.exact_sampling import SEED_BYTES, respond
-from umpc_papers.local import bell_ldp_protocol
 from umpc_papers.local.adaptive_messages import AdaptiveMessages
 from umpc_papers.local.bin_search import BinSearch, SearchedField
 from umpc_papers.local.hadamard import tell
 from umpc_papers.local.search_settings import split_epsilon
+from umpc_papers.testing import lying
 
 X, Y = SearchedField(SCHEMA["x"], 4), SearchedField(SCHEMA["y"], 3)
 SEARCH = BinSearch(Fraction(1), (X, Y))
@@ -151,18 +151,18 @@ def largest_loss(messages: AdaptiveMessages) -> arb:
     return (arb(largest.numerator) / largest.denominator).log()
 
 
-def test_both_answers_of_a_record_together_are_within_epsilon(monkeypatch):
+def test_both_answers_of_a_record_together_are_within_epsilon():
     """All laws are exact. A second answer with all of ε, or either share rounded up, is found."""
     limit = arb(2)
     with ctx.workprec(256):
         assert limit * (1 - 1e-9) <= largest_loss(messages_of(SMALL)) <= limit
         for broken in (
-            lambda study: (split_epsilon(study)[0], study.exact_epsilon),
-            lambda study: (study.exact_epsilon, split_epsilon(study)[1]),
-            lambda study: (split_epsilon(study)[0] + Fraction(1, 10**9), split_epsilon(study)[1]),
+            lambda honest, study: (honest(study)[0], study.exact_epsilon),
+            lambda honest, study: (study.exact_epsilon, honest(study)[1]),
+            lambda honest, study: (honest(study)[0] + Fraction(1, 10**9), honest(study)[1]),
         ):
-            monkeypatch.setattr(bell_ldp_protocol, "split_epsilon", broken)
-            assert largest_loss(messages_of(SMALL)) > limit
+            with lying("everybody", split_epsilon=broken):
+                assert largest_loss(messages_of(SMALL)) > limit
 
 
 def test_the_parts_of_epsilon_add_up_exactly():
