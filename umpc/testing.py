@@ -156,6 +156,9 @@ STEPS: Steps = {
         "umpc.mpc.masked.tasks": "one_hot_rows bit_of deal_chunks",
         f"{GRID}.attempt:GridDealing": "__init__ deal_one",
     },
+    "processor": {
+        "umpc.native.garbled": "stretch transpose_into make_rows read_rows garble evaluate",
+    },
     "coordinator": {
         "umpc.coordinator.links:NodeLink": "ask deliver abort",
         "umpc.protocols.base.coordinator:CoordinatorSide": "resume _check_signed check_prepared",
@@ -197,12 +200,19 @@ STEPS: Steps = {
         f"{GRID}.attempt": "mask_stream",
         "umpc.ustat.kernel:Kernel": "evaluate",
         "umpc.dp.distributed_gaussian:GaussianShare": "draw",
+        "umpc.ustat.error_law:ErrorLaw": "inverted",
+        "umpc.ustat.kernel": "exact_interval polynomial_of",
+        "umpc.ustat.edge_blocks": "carry_out",
+        "umpc.ustat.sampling": "random_edges level",
+        "umpc.dp.geometric_poisson": "first_accepted",
+        "umpc.dp.distributed_gaussian": "first_accepted",
     },
 }
 """Role → module or class → the functions, properties and values in it that are steps of the role.
 
 A test names a step without its underscores. A step that stands in several places is one step.
-*everybody* computes from public values alone, and each process does it for itself.
+*everybody* computes from public values alone, and each process does it for itself. *processor* is
+the compiled code.
 """
 
 

@@ -7,9 +7,9 @@ from types import ModuleType
 
 import pytest
 
+from tests.support.cores import computed_by, machine_of
 from umpc import __version__
 from umpc.compute import executor
-from umpc.compute import executor as place
 from umpc.compute.cluster import NEVER_ON_DISK, refusal
 from umpc.compute.executor import ComputePlace, named_place
 from umpc.errors import ConfigError
@@ -18,13 +18,13 @@ from umpc.transport.authority import Authority
 DASK = "dask://127.0.0.1:1"
 
 
-def test_cores_are_bounded_by_the_machine_and_one_needs_no_threads(monkeypatch):
-    monkeypatch.setattr(place, "own_cores", lambda: 3)
-    for asked, got in ((0, 3), (2, 2), (8, 3)):
-        found = ComputePlace(asked).open()
-        assert isinstance(found, executor.CoreThreads) and found.at_once == got
-        assert ComputePlace(asked).open() is found  # many nodes of one process share them
-    assert ComputePlace(1).open() is None
+def test_cores_are_bounded_by_the_machine_and_one_needs_no_threads():
+    with machine_of(3), computed_by(None, 1):
+        for asked, got in ((0, 3), (2, 2), (8, 3)):
+            found = ComputePlace(asked).open()
+            assert isinstance(found, executor.CoreThreads) and found.at_once == got
+            assert ComputePlace(asked).open() is found  # many nodes of one process share them
+        assert ComputePlace(1).open() is None
 
 
 def test_a_cluster_of_the_consortiums_authority_is_refused(tmp_path):

@@ -16,14 +16,15 @@ from reproduction.baselines.inversion import invert_polya
 from reproduction.baselines.rejection import reject_gaussian, reject_poisson
 from tests.support.statistical import SeededBits
 from tests.support.steps import steps_of
-from umpc.dp import distributed_gaussian, geometric_poisson
-from umpc.dp import random_bits as trials
 from umpc.dp.calibration import DistributedLaplace
 from umpc.dp.distributed_gaussian import DiscreteGaussian, sample_discrete_gaussian
-from umpc.dp.geometric_poisson import discrete_laplaces, sample_poisson
-from umpc.dp.polya import polya_law, sample_polyas
+from umpc.dp.events import ball_at
+from umpc.dp.geometric_poisson import discrete_laplaces, poisson_table, sample_poisson
+from umpc.dp.polya import PolyaLaw, sample_polyas
 from umpc.dp.random_bits import RandomBits
 from umpc.dp.skellam import SkellamShare
+from umpc.errors import LocalProtocolError
+from umpc.testing import lying
 from umpc_papers.gopa.node import random_bits
 
 Draw = Callable[[RandomBits], int]
@@ -97,33 +98,33 @@ def test_power_the_former_draws_take_different_steps(draw):
     assert different_steps(draw, "former") >= DRAWS // 5
 
 
-def stops_early(propose, odds, sharper_odds, count, bits):
+def stops_early(honest, propose, odds, sharper_odds, count, bits):
     """A mutant of `first_accepted`: it ends with the first accepted proposal."""
     for _ in range(count):
         try:
-            return trials.first_accepted(propose, odds, sharper_odds, 1, bits)
-        except trials.LocalProtocolError:
+            return honest(propose, odds, sharper_odds, 1, bits)
+        except LocalProtocolError:
             continue
     raise AssertionError
 
 
-@pytest.mark.parametrize(
-    ("module", "name"),
-    [(geometric_poisson, "poisson 1e6"), (distributed_gaussian, "gaussian 1e8")],
-    ids=str,
-)
-def test_mutant_trials_that_stop_early_are_caught(module, name, monkeypatch):
-    monkeypatch.setattr(module, "first_accepted", stops_early)
-    assert different_steps(LAWS[name], name) > 1
+@pytest.mark.parametrize("name", ["poisson 1e6", "gaussian 1e8"])
+def test_mutant_trials_that_stop_early_are_caught(name):
+    with lying("everybody", first_accepted=stops_early):
+        assert different_steps(LAWS[name], name) > 1
 
 
-def test_mutant_slots_only_for_the_jumps_that_count_are_caught(monkeypatch):
-    monkeypatch.setattr(polya_law(Fraction(1, 16), Fraction(1, 1000)), "slots", 0)
-    assert different_steps(LAWS["share 1/16"], "mutant") > 1
+def test_mutant_slots_only_for_the_jumps_that_count_are_caught():
+    law = PolyaLaw(Fraction(1, 16), Fraction(1, 1000))
+    assert different_steps(lambda bits: law.draw(2, bits), "honest") == 1
+    law.slots = 0
+    assert different_steps(lambda bits: law.draw(2, bits), "mutant") > 1
 
 
-def test_mutant_a_walk_for_common_values_is_caught(monkeypatch):
+def test_mutant_a_walk_for_common_values_is_caught():
     """A table that ends at 1 leaves the other values to the slow walk."""
-    table = geometric_poisson.table_of(Fraction(1, 3))
-    monkeypatch.setattr(table, "size", 1)
-    assert different_steps(LAWS["poisson 1/3"], "mutant") > 1
+    mean = Fraction(1, 3)
+    table = poisson_table(lambda precision: ball_at(mean, precision))
+    assert different_steps(lambda bits: table.draw(1, bits), "honest") == 1
+    table.size = 1
+    assert different_steps(lambda bits: table.draw(1, bits), "mutant") > 1

@@ -52,7 +52,7 @@ def test_it_refuses_kinds_that_its_processor_lacks(machine, tmp_path):
             gate.evaluate(KEY, 0, 12, *arrays, kind)
 
 
-def test_garbled_edges_and_transfers_give_numpys_bytes(machine, tmp_path, monkeypatch):
+def test_garbled_edges_and_transfers_give_numpys_bytes(machine, tmp_path):
     kinds = program(machine, tmp_path).kinds()
     names = [name for name in kinds if name != "VAES-256" or has_right_vaes(machine, tmp_path)]
     with limits() as limit:
@@ -60,9 +60,8 @@ def test_garbled_edges_and_transfers_give_numpys_bytes(machine, tmp_path, monkey
         expected = every_case()
     there = garbled_program(machine, tmp_path)
     for kind in names:
-        with monkeypatch.context() as patch, limits() as limit:
+        with limits() as limit, there.in_place():
             limit(garbled, CHOSEN=kind)
-            there.put_in_place(patch)
             assert every_case() == expected, kind
     print(f"{machine.name}: ran {there.ran} calls on {', '.join(names) or 'no kind'}")
     assert bool(there.ran) == bool(names)

@@ -33,7 +33,7 @@ from umpc import native as library
 from umpc.crypto.ring import RINGS
 from umpc.mpc.garbled.piece_tables import LANES, Places
 from umpc.native import garbled
-from umpc.testing import limited
+from umpc.testing import limited, lying
 
 
 def kinds_that_differ(work: Callable[[], Any], path: ModuleType = garbled) -> list[str]:
@@ -88,15 +88,13 @@ def test_random_circuits(of, count, ring):
     assert kinds_that_differ(lambda: both_sides(of, ring, count)) == []
 
 
-def test_a_wrong_bit_of_a_kind_would_be_seen(monkeypatch):
-    real = garbled.garble
-
-    def wrong(*arguments):
-        real(*arguments)
+def test_a_wrong_bit_of_a_kind_would_be_seen():
+    def wrong(honest, *arguments):
+        honest(*arguments)
         arguments[-1][0, -1] ^= 1
 
-    monkeypatch.setattr(garbled, "garble", wrong)
-    differ = kinds_that_differ(lambda: both_sides(circuit("auc"), RINGS[0], 3))
+    with lying("processor", garble=wrong):
+        differ = kinds_that_differ(lambda: both_sides(circuit("auc"), RINGS[0], 3))
     assert differ == list(library.kinds())
 
 

@@ -10,6 +10,7 @@ import ctypes
 import shutil
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -65,19 +66,18 @@ def test_any_number_of_gates_and_not_a_byte_more(gate):
     assert [each for count in COUNTS for each in differences(gate, 12, count)] == []
 
 
-def test_a_wrong_bit_would_be_seen(gate, monkeypatch):
+def test_a_wrong_bit_would_be_seen(gate):
     """A kind whose control bits are wrong for one gate is found."""
     if not gate.kinds():
         return
-    right = gate.evaluate
 
     def wrong(*arguments):
-        less, equal = right(*arguments)
+        less, equal = gate.evaluate(*arguments)
         less[-1] ^= 1
         return less, equal
 
-    monkeypatch.setattr(gate, "evaluate", wrong)
-    assert len(list(differences(gate, 12, 33))) == 2 * len(gate.kinds())
+    broken = SimpleNamespace(kinds=gate.kinds, generate=gate.generate, evaluate=wrong)
+    assert len(list(differences(broken, 12, 33))) == 2 * len(gate.kinds())
 
 
 def test_numpy_and_every_kind_agree_with_the_paper_one_aes_block_at_a_time(gate):

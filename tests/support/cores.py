@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
+from unittest.mock import patch
 
 from umpc.ustat.blocks import CORES
 
@@ -18,3 +20,13 @@ def computed_by(threads: Executor | None, count: int) -> Iterator[None]:
         yield
     finally:
         CORES.use(*before)
+
+
+@contextmanager
+def machine_of(cores: int) -> Iterator[None]:
+    """Let this machine have so many cores for this process."""
+    with (
+        patch.object(os, "sched_getaffinity", lambda _: set(range(cores)), create=True),
+        patch.object(os, "cpu_count", lambda: cores),
+    ):
+        yield

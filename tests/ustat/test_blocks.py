@@ -10,6 +10,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from tests.support.cores import computed_by, machine_of
 from umpc.compute.executor import ComputePlace
 from umpc.ustat import clear
 from umpc.ustat.blocks import CORES, in_blocks
@@ -19,13 +20,10 @@ from umpc.ustat.schema import FieldSchema, Schema
 
 
 @pytest.fixture
-def cores(monkeypatch):
+def cores():
     """Three threads, the caller among them."""
-    threads = ThreadPoolExecutor(2)
-    monkeypatch.setattr(CORES, "threads", threads)
-    monkeypatch.setattr(CORES, "count", 3)
-    yield threads
-    threads.shutdown()
+    with ThreadPoolExecutor(2) as threads, computed_by(threads, 3):
+        yield threads
 
 
 @pytest.mark.usefixtures("cores")
@@ -42,10 +40,10 @@ def test_every_part_is_done_once_and_others_help():
     assert done == Counter(range(100))
 
 
-def test_one_core_does_all_parts_in_order(monkeypatch):
-    monkeypatch.setattr(CORES, "threads", None)
+def test_one_core_does_all_parts_in_order():
     done: list[int] = []
-    in_blocks(done.append, range(5))
+    with computed_by(None, 3):
+        in_blocks(done.append, range(5))
     assert done == [0, 1, 2, 3, 4]
 
 
@@ -72,13 +70,11 @@ def test_a_thread_of_the_place_divides_its_own_work_and_never_waits_for_ever(cor
     assert set(done.values()) == {4} and len(done) == 12
 
 
-def test_a_place_says_how_many_cores_compute_blocks(monkeypatch):
-    monkeypatch.setattr("umpc.compute.executor.own_cores", lambda: 2)
-    monkeypatch.setattr(CORES, "threads", None)
-    monkeypatch.setattr(CORES, "count", 1)
-    place = ComputePlace().open()
-    assert CORES.count == 2 and CORES.threads is place.threads
-    assert ComputePlace(1).open() is None and CORES.threads is None
+def test_a_place_says_how_many_cores_compute_blocks():
+    with machine_of(2), computed_by(None, 1):
+        place = ComputePlace().open()
+        assert CORES.count == 2 and CORES.threads is place.threads
+        assert ComputePlace(1).open() is None and CORES.threads is None
 
 
 # --- values of many edges in the clear ------------------------------------------------------------

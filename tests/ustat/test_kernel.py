@@ -10,9 +10,9 @@ from hypothesis import given, settings
 
 from tests.ustat.expressions import SCHEMA, all_records, by_hand, columns, fits, numbers
 from umpc.errors import KernelError, UnknownField
+from umpc.testing import lying
 from umpc.ustat import expression as ex
 from umpc.ustat.kernel import Kernel
-from umpc.ustat.polynomial import polynomial_of
 from umpc.ustat.ranges import interval_of
 from umpc.ustat.schema import FieldSchema, Schema
 from umpc.ustat.tracing import maximum, minimum, select, sign, trace
@@ -142,12 +142,12 @@ def test_a_range_is_exact_where_few_points_allow_it_and_a_bound_elsewhere():
     )
 
 
-def test_the_range_is_found_when_it_is_asked_for_and_once(monkeypatch):
+def test_the_range_is_found_when_it_is_asked_for_and_once():
     asked = []
-    monkeypatch.setattr("umpc.ustat.kernel.exact_interval", lambda *given: asked.append(given))
-    gini = kernel(lambda a, b: abs(a.x - b.x), one("0", "5", "1"))
-    assert asked == []
-    assert gini.interval.high == gini.interval.high == 5 and len(asked) == 1
+    with lying("everybody", exact_interval=lambda honest, *given: asked.append(given)):
+        gini = kernel(lambda a, b: abs(a.x - b.x), one("0", "5", "1"))
+        assert asked == []
+        assert gini.interval.high == gini.interval.high == 5 and len(asked) == 1
 
 
 @pytest.mark.parametrize(
@@ -182,25 +182,25 @@ def test_degree_three_is_symmetric_under_all_six_exchanges():
         kernel(spread, large, 3)
 
 
-def test_a_normal_form_that_proves_symmetry_needs_no_points(monkeypatch):
-    monkeypatch.setattr("umpc.ustat.kernel.always_equal", None)
+def test_a_normal_form_that_proves_symmetry_needs_no_points():
+    """10^18 points are too many: such a kernel without a normal form is refused."""
     assert kernel(lambda a, b, c: a.x * b.x + b.x * c.x + c.x * a.x, one("0", "1000000", "1"), 3)
 
 
-def test_points_decide_where_an_exchanged_kernel_has_no_normal_form(monkeypatch):
-    def too_large_if_exchanged(node: ex.Expression, schema: Schema):
+def test_points_decide_where_an_exchanged_kernel_has_no_normal_form():
+    def too_large_if_exchanged(honest, node: ex.Expression, schema: Schema):
         if not isinstance(node, ex.Absolute) or node.operand.left.record != 0:
             raise KernelError("the kernel expands into too many parts")
-        return polynomial_of(node, schema)
+        return honest(node, schema)
 
-    monkeypatch.setattr("umpc.ustat.kernel.polynomial_of", too_large_if_exchanged)
-    assert kernel(lambda a, b: abs(a.x - b.x), one("0", "9", "1"))
-    for function, top in (
-        (lambda a, b: abs(a.x - 2 * b.x), "9"),
-        (lambda a, b: abs(a.x - b.x), "2000"),
-    ):
-        with pytest.raises(KernelError, match="not symmetric"):
-            kernel(function, one("0", top, "1"))
+    with lying("everybody", polynomial_of=too_large_if_exchanged):
+        assert kernel(lambda a, b: abs(a.x - b.x), one("0", "9", "1"))
+        for function, top in (
+            (lambda a, b: abs(a.x - 2 * b.x), "9"),
+            (lambda a, b: abs(a.x - b.x), "2000"),
+        ):
+            with pytest.raises(KernelError, match="not symmetric"):
+                kernel(function, one("0", top, "1"))
 
 
 def test_an_exchange_that_only_the_last_records_show_is_found():

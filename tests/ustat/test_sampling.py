@@ -12,6 +12,7 @@ from scipy import stats
 
 from umpc.crypto.prg import Stream
 from umpc.errors import RangeError, StudyError, TooFewRecords
+from umpc.testing import lying
 from umpc.ustat import edge_blocks as levelling
 from umpc.ustat import sampling
 from umpc.ustat.cell_rows import every_subset
@@ -83,22 +84,22 @@ def test_no_edges_are_an_empty_set(degree):
 
 
 @pytest.mark.parametrize(("records", "degree"), [(6, 3), (7, 3), (7, 4)])
-def test_single_sure_steps_level_even_the_most_uneven_set(records, degree, monkeypatch):
+def test_single_sure_steps_level_even_the_most_uneven_set(records, degree):
     """The first edges in colexicographic order crowd on the first records.
 
     Only single steps are allowed here.
     """
-    carry_out, steps = levelling.carry_out, []
+    steps = []
 
-    def single(edges, keys, place, *rest):
-        steps.append(len(place) == 1 and carry_out(edges, keys, place, *rest))
+    def single(honest, edges, keys, place, *rest):
+        steps.append(len(place) == 1 and honest(edges, keys, place, *rest))
         return steps[-1]
 
-    monkeypatch.setattr(levelling, "carry_out", single)
     for count in range(1, comb(records, degree)):
         steps.clear()
         edges = every_subset(records, degree)[:count]
-        levelled = np.sort(levelling.level(edges.copy(), records, stream(count)), axis=1)
+        with lying("everybody", carry_out=single):
+            levelled = np.sort(levelling.level(edges.copy(), records, stream(count)), axis=1)
         check(levelled, records, count, degree, count)
         assert sum(steps) <= degree * count, "more steps than places"
 
@@ -222,16 +223,15 @@ def test_every_edge_is_equally_likely(records, count, degree, seed):
     assert p > ALPHA, f"edges are not equally likely: p = {p:.2e} with seed {seed}, N = {N}"
 
 
-def test_the_numbering_alone_makes_larger_edges_equally_likely(monkeypatch):
+def test_the_numbering_alone_makes_larger_edges_equally_likely():
     """Here the search always hands out the first edges in colexicographic order."""
-    monkeypatch.setattr(
-        sampling,
-        "random_edges",
-        lambda records, count, words, degree: every_subset(records, degree)[:count],
-    )
-    monkeypatch.setattr(sampling, "level", lambda edges, *_: edges)
+
+    def first(honest, records, count, words, degree):
+        return every_subset(records, degree)[:count]
+
     words = stream(18)
-    p = uniformity(lambda: balanced(6, 7, words, 3), sets(6, 3), 7)
+    with lying("everybody", random_edges=first, level=lambda honest, edges, *_: edges):
+        p = uniformity(lambda: balanced(6, 7, words, 3), sets(6, 3), 7)
     assert p > ALPHA, f"edges are not equally likely: p = {p:.2e} with seed 18, N = {N}"
 
 
