@@ -152,7 +152,7 @@ def decode(data: bytes, count: int, check: str, culprit: str) -> list[int]:
     """The inverse of `encode`. Another length, or a number that is not below p, is refused."""
     require(len(data) == 8 * count, check, culprit)
     values = [int.from_bytes(part, "little") for part in cut(data, 8)]
-    require(all(value < P for value in values), check, culprit)
+    require(all(value < P for value in values), "elements are below p", culprit)
     return values
 
 

@@ -43,6 +43,7 @@ U_MPC = "umpc.protocols.u_mpc"
 NODE = f"{U_MPC}.node:UMpcNode"
 GRID = "umpc.protocols.grid"
 VERIFIED = f"{GRID}.verified:Verified"
+VECTOR = f"{GRID}.masked_form:MaskLayout.read"
 
 CHECKS: dict[str, tuple[str, ...]] = {
     "packed length": ("bits take", "umpc.crypto.ring:unpack"),
@@ -80,7 +81,14 @@ CHECKS: dict[str, tuple[str, ...]] = {
     "numbers of coins are bits": ("is no bit", f"{TRANSFERS}.coins_from_transfers:check_opened"),
     "length of garbled edges": ("garbled edges of", f"{GARBLED}.garbling:GarbledEdges.decode"),
     "colors differ": ("for colors to differ", f"{GARBLED}.garbling:garble"),
-    "shape of a total": ("bits came in", "umpc.protocols.grid.masked_form:MaskLayout.read"),
+    "shape of a total": ("bits came in", VECTOR),
+    "shape of a table": ("bits came in", VECTOR),
+    "shape of a list": ("bits came in", VECTOR),
+    "shape of a proof": ("bits came in", VECTOR),
+    "shape of an answer": ("bits came in", VECTOR),
+    "all tables are there": ("was due", VECTOR),
+    "all proofs are there": ("was due", VECTOR),
+    "elements are below p": ("words from p on", "umpc.crypto.prime_field:PrimeField.checked"),
     "all signed the total": ("the same total", "umpc.protocols.grid.attempt:check_signed"),
     "a table is signed": (
         "other bytes than",
@@ -93,6 +101,7 @@ CHECKS: dict[str, tuple[str, ...]] = {
         "umpc.dealer.server:AskedAttempt._made",
     ),
     "the dealer has not answered": ("answered before", f"{VERIFIED}Dealing.answer"),
+    "all statements are there": ("has not signed", "umpc.dealer.server:AskedAttempt._made"),
     "all statements name one root": ("of two transcripts", f"{VERIFIED}Dealing.answer"),
     "a proof is as signed": ("other bytes than", f"{VERIFIED}Transcript.check_statements"),
     "the answer is about what was signed": (
@@ -104,10 +113,15 @@ CHECKS: dict[str, tuple[str, ...]] = {
         "not the histogram of its records",
         f"{GRID}.protocol:VerifiedTotal.check_signed",
     ),
+    "classes are as told": (
+        "not the histogram of its records",
+        f"{GRID}.protocol:VerifiedTotal.check_signed",
+    ),
     "the total is that of all tables": (
         "not the sum of the nodes' records",
         f"{GRID}.verified_node:VerifiedTable.confirm",
     ),
+    "the sum is even": ("add up to a multiple", f"{GRID}.protocol:GridCoordinator._sums"),
     "the source is alive": ("again and again", "umpc.dp.random_bits:random_words"),
     "a study is charged once": ("charged before. Ask for", f"{LEDGER}.reserve"),
     "one run at a time": ("another run of the study", f"{LEDGER}.reserve"),

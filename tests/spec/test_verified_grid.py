@@ -1,4 +1,4 @@
-"""The grid when nodes lie: umpc replays the good vectors, and the specification all of them.
+"""The grid when nodes lie: umpc replays the good vectors here, and bad ones in another file.
 
 Small fields show exactly what the large one makes likely: p = 17 with roots of unity of order 16
 for soundness, p = 5 with those of order 4 for what the dealer's answer tells.
@@ -101,7 +101,7 @@ def test_bad_vectors_name_the_fault_and_nobody_honest(vector):
 def test_every_check_has_a_bad_vector():
     """A check is the only text among the arguments of a call that may refuse."""
     checks, refusing = set(), ("require", "decode", "decode_pairs")
-    for module in (verified_grid, verified_checks):
+    for module in (field, verified_grid, verified_checks):
         for node in ast.walk(ast.parse(inspect.getsource(module))):
             if isinstance(node, ast.Call) and ast.unparse(node.func) in refusing:
                 checks |= {each.value for each in node.args if isinstance(each, ast.Constant)}
