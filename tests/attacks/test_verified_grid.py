@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from tests.support.grid import grid_study
-from tests.support.studies import AUC, KENDALL, LOUD, random_tables, table
+from tests.support.studies import AUC, KENDALL, LOUD, Entropy, random_tables, table
 from tests.support.verified import COORDINATOR, Change, VerifiedRun, raised
 from umpc.coordinator import conductor
 from umpc.crypto import field
@@ -40,14 +40,16 @@ HALF = (field.P + 1) // 2
 """Two of it are 1 in F."""
 
 
-def begun(kernel: str = KENDALL, tables: Sequence[Any] = (), **changes: Any) -> VerifiedRun:
-    """Honest nodes that have counted their records."""
+def begun(
+    kernel: str = KENDALL, tables: Sequence[Any] = (), label: str = "lies", **changes: Any
+) -> VerifiedRun:
+    """Honest nodes that have counted their records. Args: label: of everybody's randomness."""
     facts = {"x": ("0", "7"), "y": ("0", "7"), "epsilon": LOUD, "adversary": LYING_NODES}
     study = checked(grid_study(kernel, 3, **{**facts, **changes}))
     tables = tables or random_tables(COUNTS, "liars", high=7)
     names = {field.name for field in study.fields}
     own = [{name: each[name] for name in names} for each in tables]
-    return VerifiedRun(study, own).prepare().count()
+    return VerifiedRun(study, own, Entropy(label)).prepare().count()
 
 
 def two_classes() -> VerifiedRun:
