@@ -235,17 +235,16 @@ def opened(run: ChunkRun, count: int) -> tuple[dict[int, np.ndarray], dict[int, 
     return bits, places
 
 
-def homogeneity(first: np.ndarray, second: np.ndarray) -> float:
-    """Return the p-value of “both samples of small categories come from one law” (chi-square)."""
-    size = int(max(first.max(), second.max())) + 1
-    counts = np.stack(
-        [np.bincount(sample.astype(np.int64), minlength=size) for sample in (first, second)]
-    )
+def homogeneity(*samples: np.ndarray) -> float:
+    """Return the p-value of “all samples of small categories come from one law” (chi-square)."""
+    size = max(int(sample.max()) for sample in samples) + 1
+    counts = np.stack([np.bincount(each.astype(np.int64), minlength=size) for each in samples])
     counts = counts[:, counts.sum(axis=0) > 0]
     if counts.shape[1] == 1:
         return 1.0
     expected = counts.sum(axis=0) * counts.sum(axis=1, keepdims=True) / counts.sum()
-    return float(stats.chi2.sf(((counts - expected) ** 2 / expected).sum(), counts.shape[1] - 1))
+    freedom = (len(samples) - 1) * (counts.shape[1] - 1)
+    return float(stats.chi2.sf(((counts - expected) ** 2 / expected).sum(), freedom))
 
 
 def uniformity(sample: np.ndarray, categories: int) -> float:
