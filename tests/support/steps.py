@@ -16,8 +16,13 @@ from typing import Any
 from umpc.dp.random_bits import RandomBits
 
 
-def steps_of(call: Callable[[RandomBits], Any], bits: RandomBits) -> tuple[Any, str, int]:
-    """Return what the call returns, a digest of its lines and requests, and their number."""
+def steps_of(
+    call: Callable[[RandomBits], Any], bits: RandomBits, besides: str = "/no file/"
+) -> tuple[Any, str, int]:
+    """Return what the call returns, a digest of its lines and requests, and their number.
+
+    Args: besides: a part of the path of files whose lines do not count.
+    """
     digest, count = hashlib.sha256(), 0
 
     def note(event: str) -> None:
@@ -31,7 +36,7 @@ def steps_of(call: Callable[[RandomBits], Any], bits: RandomBits) -> tuple[Any, 
 
     def trace(frame: FrameType, event: str, _: Any) -> Any:
         name = frame.f_code.co_filename
-        if "/umpc/" not in name and "/reproduction/" not in name:
+        if ("/umpc/" not in name and "/reproduction/" not in name) or besides in name:
             return None
         if event == "line":
             note(f"{name}:{frame.f_lineno}")
