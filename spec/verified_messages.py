@@ -73,7 +73,10 @@ def proof_point(study: Study, coin: bytes) -> Element:
 
 
 def answer_statement(study: Study, told: Message) -> bytes:
-    """The bytes that the dealer signs: attempt, R, coin, all digests, all parts."""
-    digests = [each for row in told["digests"] for each in row]
-    told_all = [told["root"], told["coin"], *digests, *told["parts"]]
-    return digest(b"umpc verified answer 1", study["attempt"], *told_all)
+    """The bytes that the dealer signs: attempt, R, coin, and of each node a digest.
+
+    So evidence against one node has its part, and of the others 32 bytes each.
+    """
+    each = zip(told["digests"], told["parts"], strict=True)
+    rows = [digest(b"umpc verified part 1", *digests, part) for digests, part in each]
+    return digest(b"umpc verified answer 1", study["attempt"], told["root"], told["coin"], *rows)

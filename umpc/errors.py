@@ -30,6 +30,7 @@ UmpcError
 │   ├── EncodingError           bytes that do not decode
 │   ├── ImpossibleResult        a result that no records and no noise can give
 │   └── FailedCheck             a check between nodes failed; nothing says who deviated
+│       └── ProvenLie           a process lied, and what it signed proves that to everybody
 ├── TransportError              the network or a certificate failed
 │   ├── CertificateError        wrong, expired, unknown or wrong-role certificate
 │   ├── AddressInUse            another process listens on the address
@@ -207,6 +208,13 @@ class FailedCheck(MpcError):
     exit_code = 45
 
 
+class ProvenLie(FailedCheck):
+    """evidence: what the liar signed (`protocols/grid/evidence.py`). It is never sent."""
+
+    exit_code = 46
+    evidence: bytes = b""
+
+
 class TransportError(UmpcError):
     exit_code = 50
 
@@ -252,3 +260,9 @@ def error_classes() -> dict[str, type[UmpcError]]:
         found[cls.__name__] = cls
         pending.extend(cls.__subclasses__())
     return found
+
+
+def told_class(name: str) -> type[UmpcError] | None:
+    """The class of a failure that another process reports: its word alone proves no lie."""
+    found = error_classes().get(name)
+    return FailedCheck if found is ProvenLie else found

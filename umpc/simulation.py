@@ -232,7 +232,8 @@ def _ask_dealer(
     """All nodes' statements to the dealer, and its one answer to everybody."""
     adding = coordinator.aggregation
     answering = cast(AnsweringDealer, dealer)
-    for frame in answering.answer(adding.questions if adding else []):
+    sign = AUTHORITY.credentials(dealer_name(coordinator.attempt), "dealer").sign
+    for frame in answering.answer(adding.questions if adding else [], sign):
         for name, part in zip(coordinator.names, parts, strict=True):
             transcript.told.append((dealer_name(coordinator.attempt), name, frame))
             part.hear(frame)

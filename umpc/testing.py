@@ -111,7 +111,7 @@ CHECKS: dict[str, tuple[str, ...]] = {
     "products of a node": ("that does not hold", f"{VERIFIED}Transcript.check_proof"),
     "a table is that of its records": (
         "not the histogram of its records",
-        f"{GRID}.protocol:VerifiedTotal.check_signed",
+        f"{GRID}.protocol:VerifiedTotal._check_signed",
     ),
     "classes are as told": (
         "not the histogram of its records",

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import errno
+import hashlib
+import os
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+DIGITS = 16
+"""Digits of a hash in a file's name."""
 NODE = "a node's configuration"
 STUDY = "the file of a study"
 TRAINING = "the file of a training"
@@ -58,6 +62,23 @@ def write_text(path: Path, text: str, what: str, failure: type[Exception]) -> Pa
             "its owner and its mode"
         ) from error
     return path
+
+
+def keep_evidence(beside: Path, evidence: bytes) -> str:
+    """Write evidence of a lie into a file of its own, for its owner only. Returns: where, in words.
+
+    Its name has the evidence's SHA-256, as the message of the failure has it. A full disk says so,
+    and does not hide the failure.
+    """
+    name = hashlib.sha256(evidence).hexdigest()[:DIGITS]
+    path = beside.with_name(f"{beside.name}.evidence-{name}.json").resolve()
+    try:
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(file, "wb") as opened:
+            opened.write(evidence)
+    except OSError as error:
+        return f"the evidence could not be written into {path}: {error.strerror}"
+    return f"the evidence is in {path}; the dealer must not see it"
 
 
 def why_unread(error: Exception) -> str:

@@ -34,6 +34,7 @@ from umpc.transport import dealer_answer
 from umpc.transport.tls import Peer
 
 LIAR = 1
+DEALER = AUTHORITY.credentials("dealer", "dealer")
 HONEST = (0, 2)
 COUNTS = (3, 5, 2)
 HALF = (field.P + 1) // 2
@@ -434,7 +435,7 @@ def test_everybody_hears_one_answer_and_a_stranger_none():
     asked = list(run.adding.questions)
 
     async def talk() -> list[list[Frame]]:
-        one = AskedAttempt(run.attempt, run.dealing, AUTHORITY.verify)
+        one = AskedAttempt(run.attempt, run.dealing, AUTHORITY.verify, DEALER.sign)
         with pytest.raises(RemoteProtocolError) as found:
             await one.answer(Peer("stranger", "coordinator"), asked)
         assert found.value.culprit == "stranger"

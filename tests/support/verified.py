@@ -94,7 +94,8 @@ class VerifiedRun(GridRun):
         asked = list(self.adding.questions if questions is None else questions)
 
         async def answer() -> list[Frame]:
-            one = AskedAttempt(self.attempt, self.dealing, AUTHORITY.verify)
+            own = AUTHORITY.credentials("dealer", "dealer")
+            one = AskedAttempt(self.attempt, self.dealing, AUTHORITY.verify, own.sign)
             return await one.answer(COORDINATOR, asked)
 
         for frame in asyncio.run(answer()):

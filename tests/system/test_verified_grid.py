@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
 
 from tests.support.node_ledgers import start_again
-from tests.system.conftest import SURVIVE_SECONDS, Lab, costs_what_was_predicted, running
+from tests.system.conftest import (
+    SURVIVE_SECONDS,
+    Lab,
+    costs_what_was_predicted,
+    running,
+)
+from tests.system.forked import Forked
 from tests.system.test_backends import in_the_clear, study_facts, write_table
 from umpc.coordinator.client import prepare_study, run_study
-from umpc.deployment.processes import stop
-from umpc.errors import PeerLost
+from umpc.deployment.processes import UMPC, stop
+from umpc.errors import EncodingError, PeerLost, ProvenLie
 
 GRID = {
     "backend": "grid",
@@ -61,6 +72,65 @@ def test_a_study_prepared_ahead_asks_the_dealer_at_its_run(here):
     here.lead(prepare_study, **facts | {"name": "v-ahead"})
     report = here.lead(run_study, **facts | {"name": "v-ahead"})
     assert report.prepared and report.estimate == exact
+
+
+# --- a process that lies --------------------------------------------------------------------------
+
+LIAR = """
+import sys
+from umpc.cli.main import main
+from umpc.testing import lying
+
+def bent(honest, *given):
+    proof = honest(*given).copy()
+    proof[1, 0] ^= 1
+    return proof
+
+with lying("node", make_proof=bent):
+    main()
+"""
+
+
+def audited(*arguments: str) -> subprocess.CompletedProcess:
+    """Run `umpc audit`."""
+    told = [*UMPC, "audit", *arguments]
+    return subprocess.run(told, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_a_lie_is_proven_to_whoever_has_the_authoritys_certificate(lab, tmp_path):
+    """Exit code, report, every site's audit trail and a file have it; nothing is charged."""
+    here, script = lab(3), tmp_path / "liar.py"
+    script.write_text(LIAR)
+
+    def start(command: list[str], **how: Any) -> subprocess.Popen:
+        if str(here.folder / "node-2.toml") not in command:
+            return Forked(command, **how)
+        return subprocess.Popen([sys.executable, str(script), *command[len(UMPC) :]], **how)
+
+    here.deployment.popen = start
+    here.start()
+    outcome = here.run(**GRID | {"epsilon": "1"})
+    assert outcome.code == ProvenLie.exit_code == 46, outcome.error
+    assert "node-2 sent a proof that does not hold" in outcome.last_line
+    failure = json.loads(outcome.error.splitlines()[-1])
+    assert (failure["error"], failure["culprit"]) == ("ProvenLie", "node-2")
+    (file,) = here.folder.glob("study.toml.evidence-*.json")
+    assert str(file) in failure["detail"] and file.stat().st_mode & 0o777 == 0o600
+    digest = hashlib.sha256(file.read_bytes()).hexdigest()
+    assert digest in failure["message"]
+    here.stop()
+    for name in here.names:
+        assert here.spent(name) == 0
+        rows = audited("export", "--config", str(here.folder / f"{name}.toml"))
+        assert digest in rows.stdout
+    ca, dealer = (str(here.folder / "dealer" / each) for each in ("ca.pem", "cert.pem"))
+    shown = ["evidence", str(file), "--ca", ca]
+    found = audited(*shown, "--dealer", dealer)
+    assert "proven: node-2 sent a proof that does not hold" in found.stdout
+    assert digest in found.stdout
+    assert audited(*shown).returncode == EncodingError.exit_code
+    file.write_bytes(file.read_bytes().replace(b'"node":1', b'"node":0'))
+    assert audited(*shown, "--dealer", dealer).returncode == EncodingError.exit_code
 
 
 # --- processes that die or stop -------------------------------------------------------------------

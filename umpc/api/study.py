@@ -37,11 +37,12 @@ from umpc.coordinator.conductor import Preparation
 from umpc.coordinator.run_file import Note, RunFile, no_note
 from umpc.coordinator.studyfile import StudyFile, load_study_file
 from umpc.coordinator.studyfile_text import write_study_file
-from umpc.errors import StudyError, UmpcError
+from umpc.errors import ProvenLie, StudyError, UmpcError
 from umpc.protocols.registry import check_new_run
 from umpc.study.attempt import Attempt
 from umpc.study.document import Study
 from umpc.study.report import Report
+from umpc.text_file import keep_evidence
 from umpc.transport.identity import Identity, due, load_identity
 
 if TYPE_CHECKING:
@@ -266,7 +267,12 @@ class ProposedStudy:
                 import_module("umpc.api.result")  # while the run waits for the nodes
 
             led |= {"expect": expect, "returning": self.returning}
-            return await run_study(document, self.identity, **led)
+            try:
+                return await run_study(document, self.identity, **led)
+            except ProvenLie as lie:
+                if self._is_file:
+                    lie.detail = keep_evidence(self.file.path, lie.evidence)
+                raise
 
     @contextmanager
     def _led(self, *, progress: bool) -> Iterator[dict[str, Any]]:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import json
 import sys
 from collections import deque
 from collections.abc import Iterator
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from umpc.cli.shared import format_option, of_dataset, print_columns, read_ledger
+from umpc.cli.shared import FILE, format_option, of_dataset, print_columns, read_ledger
 
 if TYPE_CHECKING:
     from umpc.node.audit.trail import AuditMark, AuditTrail
@@ -77,6 +79,29 @@ def verify(config: NodeConfig, expect: str | None) -> None:
     head = verified_head(config, trail, AuditMark.parse(expect) if expect else None)
     click.echo(f"verified: {head.seq} rows of {trail.path}, with every charge")
     click.echo(str(head))
+
+
+@audit.command()
+@click.argument("file", type=FILE)
+@click.option("--ca", type=FILE, required=True, help="The consortium's ca.pem.")
+@click.option("--dealer", type=FILE, help="The dealer's certificate; a false proof needs it.")
+def evidence(file: Path, ca: Path, dealer: Path | None) -> None:
+    """Check evidence that a node lied, and print its name. Exit code 43: it proves nothing.
+
+    FILE is what a coordinator or a node wrote when a study with adversary = "lying_nodes" ended
+    with exit code 46. Its SHA-256 stands in that message, and in the sites' audit trails. The check
+    needs no site's word, and no identity. Do not show FILE to the dealer: with its masks it opens
+    the liar's records.
+    """
+    from umpc.protocols.registry import load_all, proven_lie
+    from umpc.transport.identity import certificate_in, verifier_at_any_date
+
+    load_all()
+    content, verify = file.read_bytes(), verifier_at_any_date(ca.read_bytes())
+    shown = b"" if dealer is None else certificate_in(dealer)
+    study, name, lie = proven_lie(content, verify, shown)
+    click.echo(f"proven: {name} {lie}; study {study.name!r} of {study.coordinator}")
+    click.echo(f"evidence {hashlib.sha256(content).hexdigest()}, study {study.hash.hex()}")
 
 
 def verified_head(

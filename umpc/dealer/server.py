@@ -46,7 +46,7 @@ from weakref import WeakValueDictionary
 from umpc import logs
 from umpc.compute.executor import SMALLEST_TASK, Executor
 from umpc.crypto.prg import digest
-from umpc.crypto.signing import Verify
+from umpc.crypto.signing import Sign, Verify
 from umpc.dealer.material import Material, MaterialDealer, dealt
 from umpc.errors import LocalProtocolError, RemoteProtocolError, StepTimeout, UmpcError
 from umpc.failpoints import failpoint
@@ -60,7 +60,7 @@ from umpc.protocols.registry import attempt_of, decode_study, load_all, protocol
 from umpc.study.attempt import check_agreed, check_members, check_openings
 from umpc.study.messages import Frame
 from umpc.transport.connections import of_own_end
-from umpc.transport.identity import Identity, verifier_of
+from umpc.transport.identity import Identity, credentials_of, verifier_of
 from umpc.transport.patience import time_limit
 from umpc.transport.status import blame_of, refusal_of, status_of
 from umpc.transport.stream_reader import lost
@@ -247,11 +247,14 @@ class DealerServer(rpc.DealerServicer):
         """Keep what the dealer answers about, from before its first frame leaves."""
         if not isinstance(session, AnsweringDealer):
             return
-        self.asked[attempt.id] = AskedAttempt(attempt, session, self.verify)
+        self.asked[attempt.id] = AskedAttempt(attempt, session, self.verify, self._sign)
         if len(self.asked) > MOST_ASKED:
             # answered ones first: another one may be of a study that waits for its run
             by_use = sorted(self.asked, key=lambda key: not self.asked[key].is_answered)
             del self.asked[by_use[0]]
+
+    def _sign(self, statement: bytes) -> bytes:
+        return credentials_of(self.identity).sign(statement)
 
     def _end_without(self, caller: str, study: bytes, error: UmpcError) -> None:
         """End the attempts of a study that wait for a node whose request was refused."""
@@ -409,8 +412,11 @@ class AskedAttempt:
     The seeds are in this process's memory only. So a dealer that starts again answers nothing.
     """
 
-    def __init__(self, attempt: SharedAttempt, dealing: AnsweringDealer, verify: Verify):
+    def __init__(
+        self, attempt: SharedAttempt, dealing: AnsweringDealer, verify: Verify, sign: Sign
+    ):
         self.attempt = attempt
+        self._sign = sign
         self._dealing = dealing
         self._verify = verify
         self._asking: asyncio.Task[None] | None = None
@@ -477,7 +483,7 @@ class AskedAttempt:
                 culprit=study.coordinator,
                 step="evaluate",
             )
-        return list(self._dealing.answer(questions))
+        return list(self._dealing.answer(questions, self._sign))
 
 
 # --- frame queue ----------------------------------------------------------------------------------

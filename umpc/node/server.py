@@ -28,6 +28,7 @@ from umpc.errors import (
     FailedCheck,
     LedgerError,
     PeerLost,
+    ProvenLie,
     StudyAborted,
     UmpcError,
 )
@@ -47,6 +48,7 @@ from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.protocol_version import PROTOCOL
 from umpc.study import document
 from umpc.study import messages as m
+from umpc.text_file import keep_evidence
 from umpc.transport.connections import of_own_end
 from umpc.transport.identity import Identity, credentials_of
 from umpc.transport.status import status_of
@@ -118,6 +120,7 @@ class NodeServer(rpc.NodeServicer):
             open_spool=partial(room_for, dataset.config.ledger.parent, self.identity.name),
             open_delivery=lambda delivery: delivery.open(self.identity),
             record=dataset.audit.append,
+            keep=partial(keep_evidence, dataset.config.ledger),
             add_charge=partial(add_missing_charge, dataset.audit, dataset.ledger.history),
             written_at=dataset.config.source.written_at,
             workers=self.workers,
@@ -249,6 +252,8 @@ class NodeServer(rpc.NodeServicer):
 
     def _log_failure(self, run: RunContext, error: UmpcError) -> None:
         self._record_failure(run, error)
+        if isinstance(error, ProvenLie):
+            error.detail = run.site.keep(error.evidence)
         name = f"study {run.stream.proposed.name!r}" if run.stream.proposed else "a study"
         log.warning(
             "%s ended in step %s: %s: %s",

@@ -28,7 +28,7 @@ from typing import Any, TypeVar, cast, get_args
 from google.protobuf.message import DecodeError
 from google.protobuf.message import Message as ProtobufMessage
 
-from umpc.errors import EncodingError, RangeError, UmpcError, error_classes
+from umpc.errors import EncodingError, RangeError, UmpcError, told_class
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study import messages as m
 from umpc.study.messages import (
@@ -455,5 +455,5 @@ def failure_of(error: UmpcError) -> m.Failure:
 
 def error_of(failure: m.Failure) -> UmpcError:
     """Return the error for a failure that another process reported, in the same class."""
-    cls = error_classes().get(failure.error, UmpcError)
+    cls = told_class(failure.error) or UmpcError
     return cls(failure.message, culprit=failure.culprit or None, step=failure.step or None)

@@ -35,6 +35,7 @@ from typing import Any, NamedTuple, Union
 
 import msgspec
 
+from umpc.crypto.signing import Verify
 from umpc.decoding import convert, decode
 from umpc.errors import EncodingError, StudyError, VersionMismatch
 from umpc.protocol_version import PROTOCOL
@@ -241,6 +242,21 @@ def decode_study(data: bytes, *, stored: bool = False) -> Study:
     """
     kinds = [protocol.settings for protocol in PROTOCOLS.values()]
     return checked(decode_document(data, kinds, stored=stored))
+
+
+class _OfStudy(msgspec.Struct):
+    """The part of evidence that says of which study it is."""
+
+    study: bytes
+
+
+def proven_lie(evidence: bytes, verify: Verify, dealer: bytes) -> tuple[Study, str, str]:
+    """Study, node and lie of signed evidence. Args, Raises: as of `StudyProtocol.proven_lie`."""
+    try:
+        study = decode_study(msgspec.json.decode(evidence, type=_OfStudy).study)
+    except msgspec.MsgspecError as error:
+        raise EncodingError(f"this is no evidence of a lie: {error}") from error
+    return study, *protocol_of(study).proven_lie(study, evidence, verify, dealer)
 
 
 def possible_values(key: str) -> tuple[str, ...]:

@@ -196,8 +196,17 @@ def joint_seed(openings: Sequence[bytes]) -> bytes:
 
 def attempt_id(study: Study, members: Sequence[Member], openings: Sequence[bytes]) -> bytes:
     """The identity of an attempt, 32 bytes."""
-    known = (digest(*_facts(member)) for member in members)
-    return digest(b"umpc attempt 1", study.hash, *known, joint_seed(openings))
+    return identity_of(study.hash, [facts_digest(each) for each in members], joint_seed(openings))
+
+
+def facts_digest(member: Member) -> bytes:
+    """All that a member says, in 32 bytes. Its commitment hides the rest from others."""
+    return digest(*_facts(member))
+
+
+def identity_of(study_hash: bytes, members: Sequence[bytes], seed: bytes) -> bytes:
+    """The identity of an attempt. Args: members: `facts_digest` of each. seed: the joint seed."""
+    return digest(b"umpc attempt 1", study_hash, *members, seed)
 
 
 # --- the agreement --------------------------------------------------------------------------------

@@ -359,7 +359,17 @@ def verifier_of_members(identity: Identity) -> Verify:
     A release is sent to shufflers again, maybe after a member's certificate has ended. Each node
     that calls then shows the certificate that it has now.
     """
-    return lambda der: _holder(der, identity.ca_pem)
+    return verifier_at_any_date(identity.ca_pem)
+
+
+def verifier_at_any_date(ca_pem: bytes) -> Verify:
+    """`verifier_of_members` for somebody without an identity. Args: ca_pem: the authority."""
+    return lambda der: _holder(der, ca_pem)
+
+
+def certificate_in(path: Path) -> bytes:
+    """The certificate of a file in PEM, in DER. Raises: CertificateError."""
+    return parse_certificate(read_file(path, REMAKE), str(path)).public_bytes(form.Encoding.DER)
 
 
 def _holder(der: bytes, ca_pem: bytes) -> Holder:

@@ -35,7 +35,7 @@ from umpc.errors import (
     StudyAborted,
     StudyError,
     UmpcError,
-    error_classes,
+    told_class,
 )
 from umpc.transport.stream_reader import lost
 from umpc.transport.tls import grpc
@@ -113,7 +113,7 @@ def error_of(
         failure.error.step = failure.error.step or step
         return failure.error
     name, _, text = (failure.details() or "").partition(": ")
-    cls = error_classes().get(name) if name.isidentifier() else None
+    cls = told_class(name) if name.isidentifier() else None
     if cls is not None:
         said: Any = (failure.trailing_metadata() or ()) if believed else ()
         blame = {key: word for key, word in said if isinstance(word, str)}

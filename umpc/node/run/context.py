@@ -60,6 +60,7 @@ class Site:
     open_spool: room on disk for so many bytes.
     open_delivery: opens the streams to the shufflers.
     record: appends rows to the audit trail, on disk when it returns.
+    keep: puts evidence of a lie into a file, and returns its path.
     add_charge: appends the row of a released study's charge where the trail has none.
     charging: held from a charge until its row is in the trail, and while one is looked for.
     workers: computes chunks of edges beside the run's own thread, if there is such a place.
@@ -81,6 +82,7 @@ class Site:
     open_spool: Callable[[Study, int], Spool]
     open_delivery: Callable[..., Awaitable[None]]
     record: Record = nothing
+    keep: Callable[[bytes], str] = lambda evidence: ""
     add_charge: Callable[[bytes], None] = lambda study: None
     charging: threading.Lock = field(default_factory=threading.Lock)
     written_at: Callable[[], float] = lambda: 0.0

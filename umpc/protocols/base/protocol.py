@@ -26,9 +26,9 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
-from umpc.crypto.signing import Credentials, Verify
+from umpc.crypto.signing import Credentials, Sign, Verify
 from umpc.dp.events import Event
-from umpc.errors import LocalProtocolError, StudyError
+from umpc.errors import EncodingError, LocalProtocolError, StudyError
 from umpc.mpc.chunks import Chunk
 from umpc.planning.reference_table import PredictedError, ReferenceTable
 from umpc.protocols.base.coordinator import CoordinatorSide
@@ -99,8 +99,8 @@ class AnsweringDealer(Dealing, Protocol):
         """Whether a node, by its public key, signed its statement of this attempt."""
         ...
 
-    def answer(self, questions: Sequence[bytes]) -> Iterator[Frame]:
-        """The dealer's word on all nodes' statements, once.
+    def answer(self, questions: Sequence[bytes], sign: Sign) -> Iterator[Frame]:
+        """The dealer's signed word on all nodes' statements, once.
 
         Args: questions: each node's statement with its signature, which was checked.
         """
@@ -203,6 +203,19 @@ class StudyProtocol(ABC):
     def complete(self, study: Study) -> Study:
         """The study with usual values for settings that depend on its kernels or fields."""
         return study
+
+    def proven_lie(
+        self, study: Study, evidence: bytes, verify: Verify, dealer: bytes
+    ) -> tuple[str, str]:
+        """The name of a node that lied, and how: all that evidence shows by itself.
+
+        Args:
+            verify: checks certificates, whatever the date.
+            dealer: the dealer's certificate; it may be empty where its word is not needed.
+
+        Raises: EncodingError where the evidence proves no lie; CertificateError.
+        """
+        raise EncodingError(f"no lie in a study of {self.name!r} has evidence")
 
     def check_grade(self, study: Study) -> None:
         """Raises: StudyError where the study's grade of promise has no argument here."""

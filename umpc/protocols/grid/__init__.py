@@ -11,6 +11,7 @@
 | `node.py` | the node's side |
 | `lookup_proof.py` | where nodes may lie: the proof that a total is a histogram, and its messages |
 | `verified.py` | where nodes may lie: what all say and check, and the dealer's part |
+| `evidence.py` | where nodes may lie: signed evidence of a lie, and a reader's check of it |
 | `verified_node.py` | where nodes may lie: the node's side |
 | `cross_terms.py` | without a dealer: the attempt, who chooses by how many bits, and messages |
 | `node_without_dealer.py` | without a dealer: the node's side |

@@ -192,12 +192,21 @@ def answer_layout(shape: ProofShape, classes: int, node: int) -> MaskLayout:
     return MaskLayout(PRIME, 2 * shape.opened + 2 + classes, (node,))
 
 
+def answer_head_bytes(nodes: int) -> int:
+    """A coin, each node's signed statement, and the dealer's signature."""
+    return SEED_BYTES + nodes * (STATEMENT_BYTES + SIGNATURE_BYTES) + SIGNATURE_BYTES
+
+
 def cells_by_class(attempt: GridAttempt) -> list[Integers]:
     """The cells of each class of a public label; empty where the study has none."""
-    study = attempt.study
+    return classes_of(attempt.study, require(attempt.grid, Grid))
+
+
+def classes_of(study: Study, grid: Grid) -> list[Integers]:
+    """`cells_by_class` of any attempt at a study."""
     if not study.two_sample:
         return []
-    layout = require(attempt.grid, Grid).layout
+    layout = grid.layout
     place = next(k for k, axis in enumerate(layout.axes) if axis.field == study.label)
     digits = np.indices(layout.shape[1:])[place].reshape(-1)
     return [np.flatnonzero(digits == each) for each in range(layout.axes[place].size)]
@@ -225,7 +234,7 @@ def bytes_by_step(attempt: GridAttempt, node: int) -> dict[tuple[str, int], int]
             found[step, 0] = found.get((step, 0), 0) + one
         for step, layout in layouts:
             found[step, 0] = found.get((step, 0), 0) + layout.wire_bytes(step)
-    head = SEED_BYTES + len(shapes) * (STATEMENT_BYTES + SIGNATURE_BYTES)
+    head = answer_head_bytes(len(shapes))
     found[ANSWER, 0] += frame_bytes(ANSWER, (), 0, head, 8, head)
     return found
 
@@ -303,6 +312,16 @@ def transcript_statement(
 ) -> bytes:
     """The bytes that a node signs of all that it heard and sent. Args: three digests."""
     return digest(b"umpc verified proof 1", attempt, _number(node), root, inverse, proof)
+
+
+def answer_statement(attempt: bytes, root: bytes, coin: bytes, rows: Sequence[bytes]) -> bytes:
+    """The bytes that the dealer signs. Args: rows: `answer_row` of each node."""
+    return digest(b"umpc verified answer 1", attempt, root, coin, *rows)
+
+
+def answer_row(inverse: bytes, proof: bytes, part: bytes) -> bytes:
+    """Both digests that a node signed, and the part that answers them."""
+    return digest(b"umpc verified part 1", inverse, proof, part)
 
 
 def challenge_x(root: bytes) -> Words:

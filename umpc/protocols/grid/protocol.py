@@ -20,7 +20,7 @@ import numpy as np
 from umpc.crypto import field
 from umpc.crypto.ring import Ring
 from umpc.crypto.signing import Verify
-from umpc.errors import FailedCheck, LocalProtocolError, RemoteProtocolError
+from umpc.errors import LocalProtocolError, ProvenLie, RemoteProtocolError
 from umpc.mpc.arrays import Words
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import require
@@ -40,6 +40,7 @@ from umpc.protocols.grid.binding import (
 )
 from umpc.protocols.grid.coarse import binned_table, check_coarse, described, limits_of
 from umpc.protocols.grid.cross_terms import DealerlessAttempt, check_transfers, transfers_of
+from umpc.protocols.grid.evidence import keeping_evidence, proven_by
 from umpc.protocols.grid.lookup_proof import cells_by_class, check_lists, check_table, table_hash
 from umpc.protocols.grid.masked_form import HISTOGRAM, STEP, TOTAL, factor_of
 from umpc.protocols.grid.operators import Grid
@@ -100,6 +101,11 @@ class GridProtocol(UMpc):
 
     def check_grade(self, study: Study) -> None:
         check_grade(study)
+
+    def proven_lie(
+        self, study: Study, evidence: bytes, verify: Verify, dealer: bytes
+    ) -> tuple[str, str]:
+        return proven_by(evidence, study, verify, dealer)
 
     def has_links(self, study: Study) -> bool:
         talk = study.coins != "none" or study.preprocessing == "none"
@@ -309,7 +315,7 @@ class VerifiedTotal(TotalOfTables):
         nodes = range(len(attempt.members))
         self.transcript = VerifiedTranscript(attempt, keys)
         self.answer = DealerAnswer(attempt)
-        self._tables = [FieldVector(HISTOGRAM, attempt.layout) for _ in nodes]
+        self.tables = [FieldVector(HISTOGRAM, attempt.layout) for _ in nodes]
         self._looked: list[Words] = []
         self._counted: list[list[int]] = []
         self._exchange = 0
@@ -326,9 +332,9 @@ class VerifiedTotal(TotalOfTables):
         """
         name = self.attempt.members[node].name
         due = self._due[node]
-        if self._tables and not self._tables[node].is_complete:
+        if not self._exchange and not self.tables[node].is_complete:
             super().add(node, frame)
-            self._tables[node].take(frame, name)
+            self.tables[node].take(frame, name)
             return False
         part = due[0] if due else self.transcript.said[node].opening
         part.take(frame, name)
@@ -341,7 +347,7 @@ class VerifiedTotal(TotalOfTables):
         if self._exchange == 0:
             self.transcript.check_opened(None)
             for each, table, name in zip(
-                self.transcript.said, self._tables, self.transcript.names, strict=True
+                self.transcript.said, self.tables, self.transcript.names, strict=True
             ):
                 state = table_hash(each.opening.salt, len(table.bytes))
                 state.update(table.bytes)
@@ -353,13 +359,12 @@ class VerifiedTotal(TotalOfTables):
                         step=STEP,
                     )
             self._root = self.transcript.root(bytes_of(self._total))
-            # of each table, what its check needs: the tables themselves are many
+            # of each table, what its check needs; evidence of a lie has the table itself
             at_cells = inverses_of_cells(self._root, len(self._total))
             classes = cells_by_class(self.attempt)
-            for table in self._tables:
+            for table in self.tables:
                 self._looked.append(field.inner_fk(table.values, at_cells))
                 self._counted.append([int(field.total(table.values[each])) for each in classes])
-            self._tables = []
         self._said = [each.parts[self._exchange] for each in self.transcript.said]
         self._told_total = self._exchange == 0
         self._exchange += 1
@@ -388,8 +393,13 @@ class VerifiedTotal(TotalOfTables):
     def check_signed(self, signatures: Sequence[bytes]) -> None:
         """All that the nodes said holds, with the dealer's answer.
 
-        Raises: FailedCheck, RemoteProtocolError naming who lied.
+        Raises: ProvenLie, RemoteProtocolError naming who lied.
         """
+        with keeping_evidence(self.transcript, self._root, self.answer, self.tables):
+            self._check_signed(signatures)
+        self.tables = []
+
+    def _check_signed(self, signatures: Sequence[bytes]) -> None:
         self.transcript.check_statements(self._root, signatures, self.answer, None)
         for node, (looked, counted) in enumerate(zip(self._looked, self._counted, strict=True)):
             found = self.transcript.check_proof(node, self._root, self.answer)
@@ -397,7 +407,7 @@ class VerifiedTotal(TotalOfTables):
             is_table = np.array_equal(found, looked)
             if not is_table or not self.transcript.classes_fit(counted, self.answer, node):
                 name = self.transcript.names[node]
-                raise FailedCheck(
+                raise ProvenLie(
                     f"the table of {name} is not the histogram of its records; nothing was "
                     "released",
                     culprit=name,

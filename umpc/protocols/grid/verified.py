@@ -34,10 +34,10 @@ import numpy as np
 from umpc.crypto import field
 from umpc.crypto.prg import SEED_BYTES, Stream, derive
 from umpc.crypto.prime_field import PRIME
-from umpc.crypto.signing import SIGNATURE_BYTES, is_signature
+from umpc.crypto.signing import SIGNATURE_BYTES, Sign, is_signature
 from umpc.errors import (
     EncodingError,
-    FailedCheck,
+    ProvenLie,
     RemoteProtocolError,
 )
 from umpc.mpc.arrays import Words
@@ -57,6 +57,7 @@ from umpc.protocols.grid.lookup_proof import (
     STATEMENT,
     STATEMENT_BYTES,
     ProofShape,
+    answer_head_bytes,
     answer_layout,
     cells_by_class,
     records_of,
@@ -177,6 +178,22 @@ Part = FieldVector | FixedBytes
 """A part that comes or leaves frame by frame."""
 
 
+def bytes_in(part: Part) -> bytes:
+    """All that came."""
+    return part.bytes if isinstance(part, FieldVector) else part.data
+
+
+def put_bytes(part: Part, data: bytes) -> None:
+    """All at once. Raises: EncodingError."""
+    size = 8 * part.layout.cells if isinstance(part, FieldVector) else part.size
+    if len(data) != size:
+        raise EncodingError(f"a {part.step} has {size} bytes, and {len(data)} came")
+    if isinstance(part, FixedBytes):
+        part.data = data
+        return
+    part.put(PRIME.checked(np.frombuffer(data, dtype="<u8").astype(np.uint64)))
+
+
 def incomplete(parts: Sequence[Part]) -> list[Part]:
     """The parts of which frames are due; a list without records has none."""
     return [part for part in parts if not part.is_complete]
@@ -209,6 +226,14 @@ class Said:
         parts = opening.salt, opening.table, self.cells.bytes
         return proofs.opening_statement(attempt, self.node, *parts)
 
+    def take_bytes(self, parts: Sequence[bytes]) -> None:
+        """All parts at once, as bytes. Raises: EncodingError."""
+        own = [part for exchange in self.parts for part in exchange]
+        if len(parts) != len(own):
+            raise EncodingError(f"a node says {len(own)} things, and {len(parts)} came")
+        for part, data in zip(own, parts, strict=True):
+            put_bytes(part, data)
+
     @property
     def inverses_digest(self) -> bytes:
         """H(salt, ŵ)."""
@@ -221,12 +246,16 @@ class Said:
 
 
 class DealerAnswer:
-    """The dealer's one answer about an attempt: statements, a coin, and the masks' part."""
+    """The dealer's one answer about an attempt: statements, a coin, and the masks' part.
+
+    signature: the dealer's, of all that. Who asks the dealer needs none; evidence has it.
+    """
 
     def __init__(self, attempt: GridAttempt):
         nodes = range(len(attempt.members))
         self.attempt = attempt
         self.coin = b""
+        self.signature = b""
         self.statements: list[NodeStatement] = []
         self.signatures: list[bytes] = []
         classes = len(cells_by_class(attempt))
@@ -241,24 +270,22 @@ class DealerAnswer:
     def is_complete(self) -> bool:
         return self._is_begun and all(part.is_complete for part in self.parts)
 
-    @property
-    def _head_bytes(self) -> int:
-        return SEED_BYTES + len(self.parts) * (STATEMENT_BYTES + SIGNATURE_BYTES)
-
     def take(self, frame: Frame, sender: str) -> None:
         """The next frame. Raises: RemoteProtocolError naming the sender."""
         if self._is_begun:
             part = next((part for part in self.parts if not part.is_complete), self.parts[-1])
             part.take(frame, sender)
             return
-        if frame.key != (ANSWER, 0, (), 0) or len(frame.payload) != self._head_bytes:
+        head = answer_head_bytes(len(self.parts))
+        if frame.key != (ANSWER, 0, (), 0) or len(frame.payload) != head:
             raise RemoteProtocolError(
                 f"{sender} sent {frame.label} where its answer was due", culprit=sender, step=STEP
             )
         self._is_begun = True
         self.coin = frame.payload[:SEED_BYTES]
         each = STATEMENT_BYTES + SIGNATURE_BYTES
-        for start in range(SEED_BYTES, len(frame.payload), each):
+        self.signature = frame.payload[-SIGNATURE_BYTES:]
+        for start in range(SEED_BYTES, head - SIGNATURE_BYTES, each):
             said = frame.payload[start : start + each]
             self.statements.append(NodeStatement.decode(said[:STATEMENT_BYTES]))
             self.signatures.append(said[STATEMENT_BYTES:])
@@ -272,10 +299,23 @@ class DealerAnswer:
 
     def frames(self) -> Iterator[Frame]:
         said = zip(self.statements, self.signatures, strict=True)
-        payload = self.coin + b"".join(each.encode() + signed for each, signed in said)
+        told = b"".join(each.encode() + signed for each, signed in said)
+        payload = self.coin + told + self.signature
         yield Frame(ANSWER, (), 0, len(payload), 8, payload)
         for part in self.parts:
             yield from part.frames()
+
+    @property
+    def rows(self) -> list[bytes]:
+        """A digest of what is told of each node."""
+        rows = zip(self.statements, self.parts, strict=True)
+        return [proofs.answer_row(each.inverses, each.proof, part.bytes) for each, part in rows]
+
+    @property
+    def signed_as(self) -> bytes:
+        """The bytes under the dealer's signature."""
+        root = self.statements[0].root
+        return proofs.answer_statement(self.attempt.id, root, self.coin, self.rows)
 
     def opened(self, node: int) -> Words:
         """The point of a node's proof, from its masks alone. Returns: (opened, 2)."""
@@ -348,8 +388,8 @@ class VerifiedTranscript:
         """All nodes signed this transcript, and the dealer answered about it.
 
         Args: sender: as above.
-        Raises: RemoteProtocolError naming the sender, a node that signed two transcripts, or the
-        dealer.
+        Raises: RemoteProtocolError naming the sender or the dealer, ProvenLie a node that signed
+        two transcripts.
         """
         if len(signatures) != len(self.said):
             raise self._broken(f"{len(signatures)} signatures came", self.relay)
@@ -359,18 +399,26 @@ class VerifiedTranscript:
             signed = statement.signed_as(self.attempt.id, node)
             if not is_signature(key, signed, signature):
                 raise self._broken(f"other bytes than {name} signed came", sender or name)
+            # the relay may have passed on another one before
+            each.signature.data = signature
             if answer.statements[node] != statement:
                 other = answer.statements[node].signed_as(self.attempt.id, node)
                 # two signatures of one node, of two transcripts
                 is_two = is_signature(key, other, answer.signatures[node])
                 dealer = self.attempt.study.dealer
                 culprit = name if is_two or dealer is None else dealer.name
-                raise self._broken(f"the dealer heard another statement of {name}", culprit)
+                kind = ProvenLie if is_two else RemoteProtocolError
+                raise kind(
+                    f"the dealer heard another statement of {name} than was checked here; "
+                    f"{culprit} signed or passed on two; no share was made",
+                    culprit=culprit,
+                    step=STEP,
+                )
 
     def check_proofs(self, root: bytes, answer: DealerAnswer) -> Words:
         """Every node's products hold. Returns: Σ over all lists of 1/(X − y), without masks: (2,).
 
-        Raises: FailedCheck naming the node.
+        Raises: ProvenLie naming the node.
         """
         found = np.zeros(2, dtype=np.uint64)
         for node in range(len(self.said)):
@@ -380,25 +428,14 @@ class VerifiedTranscript:
     def check_proof(self, node: int, root: bytes, answer: DealerAnswer) -> Words:
         """One node's products hold. Returns: Σ 1/(X − y_i) + ⟨a, 1/(X − c)⟩: (2,)."""
         said = self.said[node]
-        shape = said.shape
-        x = proofs.challenge_x(root)
-        rho = proofs.challenge_rho(root, node, said.inverses_digest)
-        r = proofs.challenge_r(self.attempt.id, answer.coin)
-        powers = field.powers(rho, shape.records)
-        inverse = said.inverses.values.reshape(-1, 2)
-        proof = said.proof.values.reshape(-1, 2)
-        left = proofs.left_factors(x, said.cells.values, powers, CLEAR)
-        # both parts of one point: what was sent, and the masks
-        public = proofs.read_at(shape, left, inverse, proof, r)
-        opened = field.add(public, answer.opened(node))
-        if not proofs.products_hold(shape, opened, powers):
-            raise FailedCheck(
+        if not proof_holds(self.attempt.id, said, root, answer.coin, answer.opened(node)):
+            raise ProvenLie(
                 f"{self.names[node]} sent a proof that does not hold: its list of cells and its "
                 "second list do not belong together; nothing was released",
                 culprit=self.names[node],
                 step=STEP,
             )
-        return field.add(field.total(inverse, 0), answer.looked_up(node))
+        return looked_up(said, answer.looked_up(node))
 
     def classes_fit(self, counted: Sequence[int], answer: DealerAnswer, *nodes: int) -> bool:
         """Whether a masked table has as many records of each public class as told.
@@ -422,6 +459,26 @@ class VerifiedTranscript:
         )
 
 
+def proof_holds(attempt: bytes, said: Said, root: bytes, coin: bytes, opened: Words) -> bool:
+    """Whether one node's products hold. Args: opened: the dealer's point, of its masks."""
+    shape = said.shape
+    x = proofs.challenge_x(root)
+    rho = proofs.challenge_rho(root, said.node, said.inverses_digest)
+    r = proofs.challenge_r(attempt, coin)
+    powers = field.powers(rho, shape.records)
+    inverse = said.inverses.values.reshape(-1, 2)
+    proof = said.proof.values.reshape(-1, 2)
+    left = proofs.left_factors(x, said.cells.values, powers, CLEAR)
+    # both parts of one point: what was sent, and the masks
+    public = proofs.read_at(shape, left, inverse, proof, r)
+    return proofs.products_hold(shape, field.add(public, opened), powers)
+
+
+def looked_up(said: Said, masks: Words) -> Words:
+    """Σ 1/(X − y_i) + ⟨a, 1/(X − c)⟩ of one node: (2,). Args: masks: the dealer's number."""
+    return field.add(field.total(said.inverses.values.reshape(-1, 2), 0), masks)
+
+
 def inverses_of_cells(root: bytes, cells: int) -> Words:
     """1/(X − c) for all cells: (cells, 2)."""
     return proofs.inverses(proofs.challenge_x(root), np.arange(cells, dtype=np.uint64))
@@ -441,7 +498,7 @@ class VerifiedDealing(GridDealing):
         signed = statement.signed_as(self.attempt.id, node)
         return is_signature(key, signed, question[STATEMENT_BYTES:])
 
-    def answer(self, questions: Sequence[bytes]) -> Iterator[Frame]:
+    def answer(self, questions: Sequence[bytes], sign: Sign) -> Iterator[Frame]:
         """The masks' part of all checks, once. The seeds are gone afterwards.
 
         Raises: RemoteProtocolError for two roots, or a second time; EncodingError.
@@ -477,6 +534,7 @@ class VerifiedDealing(GridDealing):
             powers = field.powers(rho, records)
             part = self._part(seed, shape, powers, at_cells, r)
             found.parts[node].put(part)
+        found.signature = sign(found.signed_as)
         yield from found.frames()
 
     def _part(

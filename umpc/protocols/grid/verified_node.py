@@ -17,6 +17,7 @@ from umpc.mpc.arrays import Integers, Words
 from umpc.protocols.base.seed_agreement import Entropy
 from umpc.protocols.grid import lookup_proof as proofs
 from umpc.protocols.grid.attempt import GridAttempt
+from umpc.protocols.grid.evidence import keeping_evidence
 from umpc.protocols.grid.lookup_proof import CLEAR, SALT_BYTES, cells_by_class
 from umpc.protocols.grid.masked_form import STEP
 from umpc.protocols.grid.node import GridNode, NodeTable
@@ -177,8 +178,9 @@ class VerifiedTable(NodeTable):
         Raises: FailedCheck, RemoteProtocolError naming who lied.
         """
         transcript, root = self.transcript, self._root
-        transcript.check_statements(root, signatures, self.answer, transcript.relay)
-        found = transcript.check_proofs(root, self.answer)
+        with keeping_evidence(transcript, root, self.answer):
+            transcript.check_statements(root, signatures, self.answer, transcript.relay)
+            found = transcript.check_proofs(root, self.answer)
         total = self._heard_total
         # Σ 1/(X − y) over all records = ⟨H, 1/(X − c)⟩, and the classes are as told
         looked = field.inner_fk(total, inverses_of_cells(root, len(total)))
