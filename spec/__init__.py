@@ -20,6 +20,7 @@ group of edwards25519 come from the packages `cryptography` and `nacl`; all else
 | `garbled.py` | garbled pairs: half gates with additive outputs |
 | `grid.py` | sums over all pairs by tables, with a dealer and without one |
 | `verified_grid.py` | the grid when nodes lie |
+| `verified_triples.py` | the same over triples |
 | `verified_messages.py` | its digests, statements and challenges |
 | `verified_checks.py` | the checks of its nodes |
 | `linear_proof.py` | its proof of products |
@@ -34,10 +35,10 @@ group of edwards25519 come from the packages `cryptography` and `nacl`; all else
 | `__main__.py` | writes the vectors |
 
 Not specified: kernels under masks but for these two; edges of two samples, pairings, balanced edges
-of three and more records; edges by triples; tables of pieces in garbled pairs; grids of triples, of
-levels, or of values that are no counts; noise that is not discrete Laplace, such as that of
-vectors; coins that are dealt; chains of channels; what the dealer checks; answers after the
-release; protocols beside the main one and the grid.
+of three and more records; edges by triples; tables of pieces in garbled pairs; grids of triples
+where nobody lies, of levels, or of values that are no counts; noise that is not discrete Laplace,
+such as that of vectors; coins that are dealt; chains of channels; what the dealer checks; answers
+after the release; protocols beside the main one and the grid.
 
 `python -m spec` writes `spec/vectors/*.json`. `tests/spec` holds three things: these files say what
 the specification computes today; umpc's own code computes the same, bit for bit, and refuses every

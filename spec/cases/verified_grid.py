@@ -345,5 +345,5 @@ BAD: Bad = [
         "shifted total, and swapped tables are shown",
         _by_coordinator(_swapped(tables_of(HONEST))),
     ),
-    ("release", "odd sum", {"shares": [field.P - 4, 9, 2]}),
+    ("release", "odd sum", {"shares": [field.P - 4, 9, 2], "factor": 2}),
 ]

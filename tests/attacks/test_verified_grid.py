@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from tests.support.grid import grid_study
-from tests.support.studies import AUC, KENDALL, LOUD, Entropy, random_tables, table
+from tests.support.studies import AUC, KENDALL, LOUD, SPEARMAN, Entropy, random_tables, table
 from tests.support.verified import COORDINATOR, Change, VerifiedRun, raised
 from umpc.coordinator import conductor
 from umpc.crypto import field
@@ -123,10 +123,15 @@ TABLES: dict[str, Lie] = {
 }
 
 
+SETS = {"pairs": (KENDALL, 2), "triples": (SPEARMAN, 3)}
+
+
+@pytest.mark.parametrize("sets", SETS)
 @pytest.mark.parametrize("name", TABLES)
-def test_a_table_that_is_not_its_list_names_its_node(name):
+def test_a_table_that_is_not_its_list_names_its_node(name, sets):
     """An honest coordinator checks each node's own table, before anybody has all signatures."""
-    run = begun()
+    kernel, degree = SETS[sets]
+    run = begun(kernel, degree=degree)
     TABLES[name](run)
     run.up().down().up().ask().down()
     check = "a table is that of its records"
@@ -136,10 +141,12 @@ def test_a_table_that_is_not_its_list_names_its_node(name):
     no_share(run)
 
 
+@pytest.mark.parametrize("sets", SETS)
 @pytest.mark.parametrize("name", TABLES)
-def test_nodes_refuse_it_too_behind_a_coordinator_that_checks_nothing(name):
+def test_nodes_refuse_it_too_behind_a_coordinator_that_checks_nothing(name, sets):
     """They see the sum of all tables only, so they name the coordinator, who did not say whose."""
-    run = begun()
+    kernel, degree = SETS[sets]
+    run = begun(kernel, degree=degree)
     TABLES[name](run)
     run.up().down().up().ask().down()
     check, signatures = "the total is that of all tables", run.signatures
@@ -150,6 +157,35 @@ def test_nodes_refuse_it_too_behind_a_coordinator_that_checks_nothing(name):
     with without(check):
         run.tables[0].confirm(signatures)
     assert run.tables[0].shares, "power: without the check the node makes a share"
+
+
+WEIGHTY: dict[str, Lie] = {
+    "honest": adding(),
+    "amplified cells": adding(c8=2**20, c54=2**20),
+    "negative cells": adding(c8=2**20, c54=-(2**20)),
+}
+
+
+@pytest.mark.parametrize("sets", SETS)
+def test_power_without_the_proof_false_cells_make_one_record_weigh_more_than_noise_covers(sets):
+    """The liar takes away what its own table adds, and reads an honest record through the noise."""
+    kernel, degree = SETS[sets]
+    found: dict[str, list[int]] = {name: [] for name in WEIGHTY}
+    for name, lie in WEIGHTY.items():
+        for mine in (0, 7):
+            tables = [table([mine], [mine]), table([2, 3], [3, 5]), table([5], [0])]
+            run = begun(kernel, tables, degree=degree)
+            lie(run)
+            run.up().down().up().ask().down()
+            with without("the total is that of all tables"):
+                assert run.verdicts() == [None] * 3
+            shares = [each.shares[0] for each in run.tables]
+            found[name].append(run.attempt.ring.decode(sum(shares)))
+    weights = {name: abs(one - other) for name, (one, other) in found.items()}
+    sizes = run.attempt.sizes
+    covered = run.attempt.factor * max(sizes.sensitivities)
+    assert weights.pop("honest") <= covered
+    assert min(weights.values()) > 2**10 * covered
 
 
 def test_class_counts_told_wrongly_name_the_node():

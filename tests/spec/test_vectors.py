@@ -20,6 +20,7 @@ VERIFIED = (
     "verified_checks.py",
     "verified_grid.py",
     "verified_messages.py",
+    "verified_triples.py",
 )
 """The files of the grid when nodes lie, which have a budget of their own."""
 PAPER = re.compile(r"[A-Z]\w+(?:, [A-Z]\w+)* (?:& [A-Z]\w+ )?(?:et al\. )?(?:19|20)\d\d\b")
@@ -42,7 +43,7 @@ def test_the_specification_is_short():
     verified = sum(lengths[name] for name in VERIFIED)
     assert max(lengths.values()) < 300, lengths
     assert sum(lengths.values()) - verified < 2600, lengths
-    assert verified < 740, verified
+    assert verified < 850, verified
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)

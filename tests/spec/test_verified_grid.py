@@ -10,7 +10,14 @@ import ast
 import inspect
 import random
 from collections import Counter
-from itertools import chain, combinations, combinations_with_replacement, product, repeat
+from itertools import (
+    chain,
+    combinations,
+    combinations_with_replacement,
+    permutations,
+    product,
+    repeat,
+)
 from math import log2
 from typing import Any
 
@@ -65,6 +72,8 @@ from umpc.study.parts import FieldText
 from umpc.study.settings import LYING_NODES
 
 BAD = vectors("verified_grid", "bad")
+RANKS = " + ".join(f"sign({p}.x - {q}.x) * sign({p}.y - {r}.y)" for p, q, r in permutations("abc"))
+"""The kernel of spec/cases/verified_triples.py."""
 
 
 def called(vector: dict[str, Any]) -> Any:
@@ -126,6 +135,12 @@ def attempt_of(study) -> GridAttempt:
     """The attempt, with the vectors' id. Its public classes are those of the first field."""
     number, label = number_field("x", "0", "1"), FieldText.of_categories("x", "01", public=True)
     other = number_field("y", "0", "2")
+    if "cube" in study:
+        triples = grid_study(RANKS, fields=(number, other), degree=3, adversary=LYING_NODES)
+        members = make_members(triples, study["sizes"])
+        made = GridAttempt(triples, *members, PRIME, grid_of(triples))
+        made.id = study["attempt"]
+        return made
     plain = grid_study(fields=(number, other), adversary=LYING_NODES)
     # the form is that of `plain`, whose x is a number, and classes are those of a label
     facts = {"fields": (label, other), "kernels": (AUC.replace("x", "y"),)}
@@ -163,14 +178,23 @@ def of_run(study, owns, dealt, randoms):
     # the dealer draws shares from a seed, so those of the vectors replace them
     drawn = chain(dealt["seeds"], [bytes(32)] * len(randoms), [dealt["coin"]])
     dealing = VerifiedDealing(made, lambda size: next(drawn))
-    (chunk,) = made.chunks()
-    own_shares = [cells_of([frame], 64) for _, frame in dealing.deal_one(chunk)]
+    dealings = [dict(dealing.deal_one(chunk)) for chunk in made.chunks()]
+    own_shares = [cells_of([frame], 64) for frame in dealings[-1].values()]
     numbers = [*randoms, (sum(int(each[0]) for each in own_shares) - sum(randoms)) % field.P]
     total = VerifiedTotal(made, study["keys"])
     nodes = [table_of_node(made, study, own) for own in owns]
     for node, number in zip(nodes, numbers, strict=True):
         node.deal([number])
-    tables, questions = [], []
+    vectors = [cells_of([each[len(nodes) - 1]], 64) for each in dealings[:-1]]
+    for number, vector in enumerate(vectors):
+        nodes[-1].deal_vector(number, 0, vector)
+    found = {**said_of(total, nodes, dealing, owns), "dealt": numbers}
+    return found if not vectors else {**found, "vector": vectors[0].tolist()}
+
+
+def said_of(total, nodes, dealing, owns) -> dict[str, Any]:
+    """All that is said from the tables to the release."""
+    made, tables, questions = total.attempt, [], []
     for exchange in range(2):
         for place, node in enumerate(nodes):
             frames = list(node.masked())
@@ -191,11 +215,11 @@ def of_run(study, owns, dealt, randoms):
     for node in nodes:
         node.confirm(signatures)
     rows = zip(nodes, owns, strict=True)
-    shares = [(node.shares[0] + 2 * own["noise"]) % field.P for node, own in rows]
+    shares = [(node.shares[0] + made.factor * own["noise"]) % field.P for node, own in rows]
     each_share = [bytes_of(np.array([share], dtype=np.uint64)) for share in shares]
-    (twice,) = noisy_sums(each_share, 1, PRIME)
+    (multiplied,) = noisy_sums(each_share, 1, PRIME)
     opened = b"".join(frame.payload for frame in total.total())
-    more = {"dealt": numbers, "shares": shares, "released": twice // 2}
+    more = {"shares": shares, "released": multiplied // made.factor}
     return {**said_in(total, tables, questions), "opened": opened_in(total, opened), **more}
 
 

@@ -52,9 +52,9 @@ def write_tables(lab: Lab, name: str) -> None:
         write_table(table, name, count, rng)
 
 
-@pytest.mark.parametrize("name", ["kendall_tau", "auc", "gini_mean_difference"])
+@pytest.mark.parametrize("name", ["kendall_tau", "auc", "gini_mean_difference", "spearman_rho"])
 def test_a_statistic_is_the_clear_one_and_costs_what_was_predicted(here, name):
-    """Also across two public classes (auc)."""
+    """Also across two public classes (auc), and over triples (spearman_rho)."""
     write_tables(here, name)
     facts = study_facts(name) | GRID | {"name": f"v-{name}".replace("_", "-")}
     report = here.lead(run_study, **facts)

@@ -59,6 +59,9 @@ class PrimeField(Ring):
     def minus(self, left: Elements, right: Elements) -> Elements:
         return field.subtract(left, right)
 
+    def times(self, left: Elements, right: Elements) -> Elements:
+        return field.multiply(left, right)
+
     def total(self, elements: Elements) -> int:
         return int(field.total(self.checked(elements)))
 

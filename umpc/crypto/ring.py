@@ -82,6 +82,10 @@ class Ring:
         """left − right, element by element."""
         return left - right
 
+    def times(self, left: Elements, right: Elements) -> Elements:
+        """left · right, element by element. Shapes broadcast."""
+        return left * right
+
     def total(self, elements: Elements) -> int:
         """The sum of all elements: congruent to it, and not negative."""
         return int(elements.sum(dtype=self.dtype))

@@ -27,6 +27,7 @@ from tests.support.studies import (
 )
 from tests.support.verified import VerifiedRun
 from umpc.crypto import field
+from umpc.crypto.prime_field import PRIME
 from umpc.errors import LocalProtocolError, RangeError, StudyError
 from umpc.proto.codec import encode_frame
 from umpc.protocols.grid.binding import grid_of, ring_of
@@ -41,6 +42,7 @@ from umpc.protocols.grid.lookup_proof import (
     bytes_by_step,
 )
 from umpc.protocols.grid.masked_form import HISTOGRAM, TOTAL
+from umpc.protocols.grid.operators.triples import TripleForm
 from umpc.protocols.registry import checked, protocol_of
 from umpc.protocols.u_mpc.settings import noisy_sums
 from umpc.simulation import Simulated, simulate
@@ -51,8 +53,8 @@ from umpc.study.sizes import Sizes
 
 BEYOND = {"variance", "covariance", "clustering_scatter", "ranking_hinge", "contrastive_loss"}
 """Statistics whose tables are no counts of records by their fields."""
-TRIPLES = {"spearman_rho", "spearman_rho_b", "vus"}
-NAMES = [name for name in TAKEN if name not in BEYOND | TRIPLES]
+NAMES = [name for name in TAKEN if name not in BEYOND]
+TRIPLES = ("spearman_rho", "spearman_rho_b", "vus")
 STEPS = {HISTOGRAM, LIST, OPENING, TOTAL, INVERSES, PROOF, STATEMENT, ANSWER}
 
 
@@ -67,7 +69,7 @@ def run_and_check(study: Study, tables, label: str) -> Simulated:
     run = simulate(study, tables, Entropy(label))
     expected = clear_sums(study, tables, graph_of(study, run.report))
     found = noisy_sums(run.transcript.shares, len(study.kernels), run.attempt.ring)
-    assert found == [2 * each for each in expected], label
+    assert found == [run.attempt.factor * each for each in expected], label
     check_cost(run)
     return run
 
@@ -95,7 +97,7 @@ def check_cost(run: Simulated) -> None:
 @pytest.mark.parametrize("nodes", [2, 5])
 @pytest.mark.parametrize("name", NAMES)
 def test_statistics_of_the_library_are_the_clear_ones(name, nodes):
-    """Kendall's tau-b has three sums over one table; the AUC has two public classes."""
+    """Tau-b and rho-b have three sums over one table, rho-b of triples; the AUC has two classes."""
     study = library_study_of(name, nodes).replaced(adversary=LYING_NODES)
     label = f"verified {name} {nodes}"
     run_and_check(study, tables_of(study, "ties", counts_of(name, nodes), label), label)
@@ -247,6 +249,10 @@ def test_nothing_is_signed_before_the_proof_has_left():
 
 # --- refusals -------------------------------------------------------------------------------------
 
+WIDE = " + ".join(
+    f"({p}.x + {p}.y < {q}.x + {q}.y) * ({p}.x + {p}.y < {r}.x + {r}.y)"
+    for p, q, r in ("abc", "bca", "cab")
+)
 SKEW = "abs(a.x + a.y - b.x - b.y) * (a.x == b.x)"
 REFUSED = [
     ({"kernels": SKEW}, r"\(4 \(x\) × 7 \(x \+ y\)\) a cell may be that of no record"),
@@ -257,14 +263,16 @@ REFUSED = [
     ({"noise": "in_mpc"}, 'needs noise = "distributed"'),
     ({"noise": "skellam", "delta": "1e-9"}, 'needs noise = "distributed"'),
     ({"levels": 2}, "takes no levels"),
-    ({"kernels": TRIPLE, "degree": 3}, "is of pairs"),
+    ({"kernels": TRIPLE, "degree": 3, "x": ("0", "9")}, "records add up values"),
+    ({"kernels": WIDE, "degree": 3}, r"\(7 \(x \+ y\)\) a cell may be that of no"),
 ]
 
 
 @pytest.mark.parametrize(("changes", "reason"), REFUSED)
 def test_a_setting_without_a_promise_is_refused_with_what_to_take(changes, reason):
     facts = {"adversary": LYING_NODES, **changes}
-    instead = f'(?s){reason}.*Change that, take backend = "shared".*or adversary = "honest"'
+    instead = "a statistic of pairs" if "degree" in changes else 'backend = "shared"'
+    instead = f'(?s){reason}.*Change that, take {instead}.*or adversary = "honest"'
     assert_refused(grid_study(**facts), StudyError, instead)
 
 
@@ -281,11 +289,32 @@ def test_matrices_of_tables_that_are_taken_stay_in_the_kernels_range(name):
     study = checked(library_study_of(name, 2).replaced(adversary=LYING_NODES))
     grid = grid_of(study)
     for form, kernel in zip(grid.forms, study.parsed_kernels, strict=True):
+        if isinstance(form, TripleForm):
+            continue  # below
         rows = [form.apply(row) for row in np.eye(grid.cells, dtype=np.uint64)]
         assert np.abs(np.array(rows).view(np.int64)).max() <= kernel.magnitude_units
 
 
-@pytest.mark.parametrize("name", sorted(BEYOND | TRIPLES))
+@pytest.mark.parametrize("name", TRIPLES)
+def test_forms_of_triples_stay_in_the_kernels_range_and_their_rows_in_their_bound(name):
+    """Three records in any cells are a triple of the domain."""
+    study = checked(library_study_of(name, 2).replaced(adversary=LYING_NODES))
+    grid, rng = grid_of(study), np.random.default_rng(5)
+    for each, kernel in zip(grid.forms, study.parsed_kernels, strict=True):
+        form = each.over(PRIME)
+        for cells in rng.integers(0, grid.cells, (300, 3)):
+            table = np.bincount(cells, minlength=grid.cells).astype(np.uint64)
+            six = PRIME.decode(form.value(table) + PRIME.inner(form.diagonal(), table))
+            assert six % 6 == 0 and abs(six) <= 6 * kernel.magnitude_units
+        arms = [arm for product in form.products for arm in (product.first, product.second)]
+        for arm in (*arms, form.twice):
+            for matrix in (arm.forward, arm.back):
+                columns = [matrix.apply(row) for row in np.eye(grid.cells, dtype=np.uint64)]
+                rows = np.abs(np.array(columns).view(np.int64)).sum(axis=0)
+                assert rows.max() <= matrix.growth <= form.growth
+
+
+@pytest.mark.parametrize("name", sorted(BEYOND))
 def test_statistics_without_such_a_table_are_refused_with_what_to_take(name):
     study = library_study_of(name, 2).replaced(adversary=LYING_NODES)
     with pytest.raises(StudyError, match=r'take backend = "shared".*or adversary = "honest"'):
@@ -320,6 +349,27 @@ def test_the_largest_sum_does_not_wrap():
     found = run.attempt.ring.decode(sum(table.shares[0] for table in run.tables))
     assert found == 2 * 78 * (49 * 10**15 + 1)
     assert Fraction(found, field.P // 2) > Fraction(3, 4)
+
+
+CUBES = "(a.x * b.x * c.x * 50000000000000 + 1) * (a.x == b.x) * (a.x == c.x)"
+
+
+def test_the_largest_sum_of_triples_does_not_wrap():
+    """All records at the bound: six times the sum is more than 3/4 of p/2."""
+    study = verified_study(CUBES, nodes=2, x=("0", "7"), degree=3)
+    tables = [{"x": np.full(6, 7)}, {"x": np.full(3, 7)}]
+    run = VerifiedRun(study, tables).up_to_answer().confirm()
+    found = run.attempt.ring.decode(sum(table.shares[0] for table in run.tables))
+    assert found == 6 * 84 * (343 * 5 * 10**13 + 1)
+    assert 1 > Fraction(found, 2**63) > Fraction(3, 4)
+    with pytest.raises(RangeError, match="6 times the sum over all sets"):
+        ring_of(Sizes(study, 12, holders=2))
+
+
+def test_operators_of_triples_that_may_leave_a_word_are_refused():
+    large = CUBES.replace("50000000000000", "4" + "0" * 15)
+    with pytest.raises(RangeError, match="a weight or a row of the grid's operators may reach"):
+        verified_study(large, nodes=2, x=("0", "7"), degree=3)
 
 
 def test_lists_that_would_fill_every_nodes_memory_are_refused():

@@ -40,9 +40,9 @@ from umpc.mpc.arrays import Integers, Words
 from umpc.mpc.chunks import require
 from umpc.protocols.grid.attempt import GridAttempt
 from umpc.protocols.grid.masked_form import HISTOGRAM, TOTAL, MaskLayout
-from umpc.protocols.grid.operators import Grid
+from umpc.protocols.grid.operators import Grid, TripleForm
 from umpc.protocols.grid.operators.axis import ONE
-from umpc.protocols.grid.settings import PAIRS, PAIRS_INSTEAD
+from umpc.protocols.grid.settings import PAIRS, instead_of_proof
 from umpc.study.document import Study
 from umpc.study.messages import frame_bytes
 from umpc.study.settings import HONEST
@@ -254,14 +254,18 @@ def check_table(study: Study, grid: Grid) -> None:
     if reason:
         raise StudyError(
             f'backend = "grid" with adversary = "{study.adversary}" is of tables that count '
-            f"records by their fields, and {reason}. Change that, {PAIRS_INSTEAD}, or "
+            f"records by their fields, and {reason}. Change that, {instead_of_proof(study)}, or "
             f'adversary = "{HONEST}"'
         )
-    growth = max(grid.cells * form.magnitude for form in grid.forms)
+    growth = max(
+        form.growth if isinstance(form, TripleForm) else grid.cells * form.magnitude
+        for form in grid.forms
+    )
     if growth.bit_length() > MOST_GROWTH_BITS:
         raise RangeError(
-            f"a row of the grid's operator may reach {growth}, and at most 2^{MOST_GROWTH_BITS} is "
-            f"possible in this grade; take fewer cells, or {PAIRS_INSTEAD}"
+            f"a weight or a row of the grid's operators may reach {growth}, and at most "
+            f"2^{MOST_GROWTH_BITS} is possible in this grade; take fewer cells, or "
+            f"{instead_of_proof(study)}"
         )
 
 

@@ -1,6 +1,7 @@
 """A sum over all sets of records from the total of masked tables, and what the dealer deals for it.
 
 H is the table of all records, a the sum of all masks, and Ĥ = H + a the total. Modulo 2^64,
+and modulo p where nodes may lie,
 
     2·S = ĤᵀAĤ − ⟨a, 2·A·Ĥ⟩ + aᵀAa − ⟨diagonal, H⟩                        over pairs,
     6·S = value(Ĥ) − ⟨a, gradient(Ĥ)⟩ + ⟨Ĥ, g⟩ + s + ⟨diagonal, H⟩        over triples,
@@ -219,6 +220,6 @@ def masked_forms(grid: Grid | DyadicGrid, ring: Ring) -> Iterator[MaskedForm]:
     """The sums of a grid, whose shares are in a ring."""
     for form in grid.forms:
         if isinstance(form, TripleForm):
-            yield TripleSum(form, ring)
+            yield TripleSum(form.over(ring), ring)
         else:
             yield PairSum(form, ring, grid.cells)

@@ -25,7 +25,6 @@ DEGREES = (2, 3)
 USUAL_LEVELS = 17
 MOST_HASHES = 1 << 60
 """Hashes that liars make to find a challenge that suits them, at most."""
-DEGREE_OF_PROOF = 2
 DEGREE_WITHOUT_DEALER = 2
 """Cross terms of triples belong to three nodes, and transfers take two."""
 PAIRS = 'backend = "shared" with a number of edges such as edges = "2n"'
@@ -163,11 +162,15 @@ def check_grade(study: Study) -> None:
         (settings.preprocessing != "dealer", "needs a dealer, who opens one point of each proof"),
         (settings.noise != "distributed", 'needs noise = "distributed": each node adds its own'),
         (settings.levels > 0, "takes no levels: one pair could count at each of them"),
-        (study.degree != DEGREE_OF_PROOF, "is of pairs"),
     )
     for holds, reason in reasons:
         if holds:
             raise StudyError(
                 f'backend = "grid" with adversary = "{study.adversary}" {reason}. Change that, '
-                f'{PAIRS_INSTEAD}, or adversary = "{HONEST}"'
+                f'{instead_of_proof(study)}, or adversary = "{HONEST}"'
             )
+
+
+def instead_of_proof(study: Study) -> str:
+    """The advice for a study whose table is not proved. Nothing else has triples in this grade."""
+    return PAIRS_INSTEAD if study.degree == min(DEGREES) else "take a statistic of pairs"

@@ -41,8 +41,9 @@ AGAINST_LIARS = f'adversary = "{LYING_NODES}"'
 INSTEAD = (
     "Take a statistic that compares values: kendall_tau or goodman_kruskal_gamma in place of "
     "covariance or spearman_rho, mann_whitney_u or auc in place of ranking_hinge, "
-    "wilcoxon_signed_rank, rand_index, renyi_entropy; `umpc kernels` marks all. A mean of single "
-    "records is allowed too, and so is a protocol that randomises each record at its site, which "
+    "wilcoxon_signed_rank, rand_index, renyi_entropy; `umpc kernels` marks all. With "
+    'backend = "grid" spearman_rho is allowed too. A mean of single '
+    "records is, and so is a protocol that randomises each record at its site, which "
     "`umpc plan --protocols` lists"
 )
 """The advice where lying nodes have no bound."""

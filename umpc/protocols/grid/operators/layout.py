@@ -72,6 +72,12 @@ class Layout:
         columns = {one.name: one.values}
         return evaluate_local(Polynomial(((factors, Fraction(1)),)), {0: columns}, one.size)
 
+    def most(self, local: Monomial) -> int:
+        """The largest absolute value of a record's own factors that axes decide."""
+        weights = enumerate(self.place(local).weights)
+        values = (self.weight(axis, factors) for axis, factors in weights if factors)
+        return prod(max(abs(int(each.min())), abs(int(each.max()))) for each in values)
+
     def cell_of(self, columns: Columns) -> Integers:
         """(records,) int64: every record's cell, without the feature."""
         count = max((len(column) for column in columns.values()), default=0)

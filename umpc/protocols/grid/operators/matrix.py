@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import gcd, prod
 from typing import NamedTuple, Protocol, TypeAlias
 
@@ -74,9 +75,10 @@ class Matrix:
         self, layout: Layout, entries: Iterable[TableEntry], output: int = 0, input: int = 1
     ):
         self.layout = layout
+        self._entries = tuple(entries)
         blocks: dict[tuple[int, int, tuple[int, ...]], list[tuple[int, tuple[int, ...]]]] = {}
         keys: dict[_Key, int] = {}
-        for entry in entries:
+        for entry in self._entries:
             left, right = layout.place(entry.output), layout.place(entry.input)
             # each comparison links one axis of either record
             links = [bilinear_of(bit, output, input) for bit in entry.bits]
@@ -97,6 +99,14 @@ class Matrix:
         """The ring operations of one product A·v, about."""
         block = prod(self.layout.shape[1:])
         return block * sum(1 + sum(leg.cost for leg in chain.legs) for chain in self.chains)
+
+    @cached_property
+    def growth(self) -> int:
+        """No sum of absolute values in a row of A is larger."""
+        most = self.layout.most
+        return self.layout.cells * sum(
+            abs(each.coefficient) * most(each.output) * most(each.input) for each in self._entries
+        )
 
     def apply(self, vector: NDArray[Word]) -> NDArray[Word]:
         """(cells,) → (cells,) in the vector's ring: A·v. The vector is not changed."""
@@ -312,6 +322,11 @@ class OwnPart:
         for feature, weight in self.weights():
             vector[feature] += weight
         return vector.reshape(-1)
+
+    @property
+    def magnitude(self) -> int:
+        """No factor is larger, as an absolute value."""
+        return sum(abs(coefficient) * self.layout.most(local) for coefficient, local in self.terms)
 
     def weights(self) -> list[tuple[int, Words]]:
         """Each term's feature, and its factor at each place: uint64 that broadcasts to (sizes…)."""

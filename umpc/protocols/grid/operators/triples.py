@@ -1,9 +1,9 @@
 """A sum over triples whose kernel compares one record with both others, as a form of the table.
 
-With f the kernel, 6·S = C(H) − Q(H) + ⟨diagonal, H⟩ modulo 2^64. C is the sum of f over all ordered
-triples of records, repeated ones included, and Q removes those with two equal records. A path's
-part of C is Σ_cells middle · H · (B₁H) · (B₂H), so C and its gradient take a few products of
-matrices and vectors. For a masked table Ĥ = H + a,
+With f the kernel, 6·S = C(H) − Q(H) + ⟨diagonal, H⟩, in Z_{2^64} or in F. C is the sum of f over
+all ordered triples of records, repeated ones included, and Q removes those with two equal records.
+A path's part of C is Σ_cells middle · H · (B₁H) · (B₂H), so C and its gradient take a few
+products of matrices and vectors. For a masked table Ĥ = H + a,
 
     C(H) − Q(H) = value(Ĥ) − ⟨a, gradient(Ĥ)⟩ + ⟨Ĥ, ∇C(a)⟩ − C(a) − Q(a),
 
@@ -20,13 +20,14 @@ record in the middle is always called 0.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import NamedTuple, Self
 
 import numpy as np
 
+from umpc.crypto.ring import RINGS, Ring
 from umpc.mpc.arrays import Words
 from umpc.protocols.grid.operators.axis import DoesNotFactor
 from umpc.protocols.grid.operators.layout import Layout
@@ -57,12 +58,20 @@ class _Arms:
 class _Product:
     """Σ_cells middle · u · (B₁v) · (B₂w) for tables u, v, w.
 
-    Args: middle: the feature of the middle record, and its weights at each cell's place.
+    Args: middle: the weights of the middle record.
     """
 
-    middle: tuple[tuple[int, Words], ...]
+    middle: OwnPart
     first: _Arms
     second: _Arms
+
+    @cached_property
+    def weights(self) -> dict[int, Words]:
+        """The weights of the middle record at each cell's place, for each feature that it has."""
+        found: dict[int, Words] = {}
+        for feature, weight in self.middle.weights():
+            found[feature] = found.get(feature, word(0)) + weight
+        return found
 
 
 @dataclass(frozen=True)
@@ -71,6 +80,7 @@ class TripleForm:
 
     Args:
         twice: f(r, r, s), with record 0 as r. own: the diagonal.
+        ring: of tables, in words of 64 bits.
     """
 
     layout: Layout
@@ -78,69 +88,97 @@ class TripleForm:
     twice: _Arms
     own: OwnPart
     magnitude: int
+    ring: Ring = RINGS[-1]
+
+    def over(self, ring: Ring) -> TripleForm:
+        """The form of tables in a ring; in words of 64 bits where the ring is narrower."""
+        return replace(self, ring=ring) if ring.bits == self.ring.bits else self
+
+    @property
+    def _all_arms(self) -> list[_Arms]:
+        arms = [arm for product in self.products for arm in (product.first, product.second)]
+        return [*arms, self.twice]
 
     @property
     def cost(self) -> int:
         """The ring operations of one `gradient`, about."""
-        arms = [arm for product in self.products for arm in (product.first, product.second)]
-        return sum(arm.forward.cost + arm.back.cost for arm in (*arms, self.twice))
+        return sum(arm.forward.cost + arm.back.cost for arm in self._all_arms)
+
+    @property
+    def growth(self) -> int:
+        """No weight of a record, and no absolute values of an arm's row added up, is larger."""
+        arms = [each.growth for arm in self._all_arms for each in (arm.forward, arm.back)]
+        middles = [product.middle.magnitude for product in self.products]
+        return max(*arms, *middles, self.own.magnitude)
 
     def value(self, vector: Words) -> int:
-        """C(v) − Q(v) modulo 2^64. Args: vector: (cells,) uint64."""
-        return (self._cubic(vector) - self._quadratic(vector)) % (1 << 64)
+        """C(v) − Q(v) in the ring. Args: vector: (cells,) uint64."""
+        return self.ring.encode(self._cubic(vector) - self._quadratic(vector))
 
     def gradient(self, vector: Words) -> Words:
         """(cells,) uint64: the gradient of `value` at v."""
+        ring = self.ring
         # Q is quadratic: its gradient takes the transpose, too
-        forward, back = self.twice.forward.apply(vector), self.twice.back.apply(vector)
-        return self.cubic_gradient(vector) - (forward + back) * word(3)
+        forward, back = (self._image(m, vector) for m in (self.twice.forward, self.twice.back))
+        thrice = ring.times(ring.plus(forward, back), word(3))
+        return ring.minus(self.cubic_gradient(vector), thrice)
 
     def cubic_gradient(self, vector: Words) -> Words:
         """(cells,) uint64: ∇C(v)."""
+        ring = self.ring
         total = np.zeros(self.layout.shape, dtype=np.uint64)
         table = vector.reshape(self.layout.shape)
         for product in self.products:
             # both arms of the middle record
             first, second = self._arms(product, vector)
             weighted = np.zeros_like(first)
-            for feature, weight in product.middle:
+            for feature, weight in self._weights(product):
                 # derivative by the middle record
-                total[feature] += weight * first * second
-                weighted += weight * table[feature]
+                middle = ring.times(ring.times(weight, first), second)
+                total[feature] = ring.plus(total[feature], middle)
+                weighted = ring.plus(weighted, ring.times(weight, table[feature]))
             # derivative by each outer record: the transpose of its arm
             for arm, other in ((product.first, second), (product.second, first)):
-                total += arm.back.apply(self._single(weighted * other)).reshape(total.shape)
+                outer = self._image(arm.back, self._single(ring.times(weighted, other)))
+                total = ring.plus(total, outer.reshape(total.shape))
         return total.reshape(-1)
 
     def dealt(self, mask: Words) -> tuple[Words, int]:
         """The vector ∇C(a) and the scalar −C(a) − Q(a) of which the dealer deals shares."""
         # C(Ĥ − a) expanded: what depends on a alone
         scalar = -self._cubic(mask) - self._quadratic(mask)
-        return self.cubic_gradient(mask), scalar % (1 << 64)
+        return self.cubic_gradient(mask), self.ring.encode(scalar)
 
     def diagonal(self) -> Words:
-        return self.own.vector()
+        return self.ring.array(self.own.vector().view(np.int64))
+
+    def _weights(self, product: _Product) -> Iterator[tuple[int, Words]]:
+        """The middle record's weights, as elements of the ring."""
+        for feature, weight in product.weights.items():
+            yield feature, self.ring.array(weight.view(np.int64))
+
+    def _image(self, matrix: Matrix, vector: Words) -> Words:
+        return self.ring.linear(matrix.apply, vector, matrix.growth)
 
     def _cubic(self, vector: Words) -> int:
-        table = vector.reshape(self.layout.shape)
+        ring, table = self.ring, vector.reshape(self.layout.shape)
         total = 0
         for product in self.products:
             first, second = self._arms(product, vector)
-            for feature, weight in product.middle:
+            for feature, weight in self._weights(product):
                 # Σ over middle records of (B₁H)·(B₂H)
-                at_cells = weight * table[feature] * first * second
-                total += int(np.add.reduce(at_cells, axis=None, dtype=np.uint64))
+                at_cells = ring.times(ring.times(weight, table[feature]), first)
+                total += ring.inner(at_cells.reshape(-1), second.reshape(-1))
         return total
 
     def _quadratic(self, vector: Words) -> int:
-        image = self.twice.forward.apply(vector)
-        return 3 * int(np.add.reduce(vector * image, dtype=np.uint64))
+        return 3 * self.ring.inner(vector, self._image(self.twice.forward, vector))
 
     def _arms(self, product: _Product, vector: Words) -> tuple[Words, Words]:
         """(sizes…) uint64 each: what the middle record compares with, at each place."""
         shape = self.layout.shape
         first, second = (
-            arm.forward.apply(vector).reshape(shape)[self._plain]
+            self._image(arm.forward, vector).reshape(shape)[self._plain]
             for arm in (product.first, product.second)
         )
         return first, second
@@ -214,16 +252,8 @@ def triple_form(layout: Layout, terms: TripleTerms, magnitude: int) -> TripleFor
     return TripleForm(layout, products, _both_ways(layout, entries), own, magnitude)
 
 
-def _middle(
-    layout: Layout, known: Sequence[Monomial], combination: Combination
-) -> tuple[tuple[int, Words], ...]:
-    """The weights of the middle record, for each feature that it has."""
-    weights: dict[int, Words] = {}
-    for key, coefficient in combination:
-        part = OwnPart(layout, ((coefficient, known[key]),))
-        feature, weight = part.weights()[0]
-        weights[feature] = weights.get(feature, np.zeros((), dtype=np.uint64)) + weight
-    return tuple(weights.items())
+def _middle(layout: Layout, known: Sequence[Monomial], combination: Combination) -> OwnPart:
+    return OwnPart(layout, tuple((coefficient, known[key]) for key, coefficient in combination))
 
 
 def _arms_of(layout: Layout, known: Sequence[Arm], combination: Combination) -> _Arms:
