@@ -115,13 +115,13 @@ CHECKS: dict[str, tuple[str, ...]] = {
     ),
     "classes are as told": (
         "not the histogram of its records",
-        f"{GRID}.protocol:VerifiedTotal.check_signed",
+        f"{GRID}.protocol:VerifiedTotal._check_signed",
     ),
     "the total is that of all tables": (
         "not the sum of the nodes' records",
         f"{GRID}.verified_node:VerifiedTable.confirm",
     ),
-    "the sum is even": ("add up to a multiple", f"{GRID}.protocol:GridCoordinator._sums"),
+    "the sum is a multiple": ("add up to a multiple", f"{GRID}.protocol:GridCoordinator._sums"),
     "the source is alive": ("again and again", "umpc.dp.random_bits:random_words"),
     "a study is charged once": ("charged before. Ask for", f"{LEDGER}.reserve"),
     "one run at a time": ("another run of the study", f"{LEDGER}.reserve"),

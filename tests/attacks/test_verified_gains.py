@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from tests.attacks.test_verified_grid import (
+    DEALER,
     HALF,
     LIAR,
     Lie,
@@ -258,7 +259,7 @@ def test_a_challenge_that_is_known_early_would_hide_a_false_table(name):
 def answered(run: VerifiedRun, dealing: Any, questions: Sequence[bytes]) -> DealerAnswer:
     """An answer, as the coordinator hears it."""
     heard = DealerAnswer(run.attempt)
-    for frame in dealing.answer(questions):
+    for frame in dealing.answer(questions, DEALER.sign):
         heard.take(frame, "dealer")
     return heard
 

@@ -188,11 +188,11 @@ def of_run(study, owns, dealt, randoms):
     vectors = [cells_of([each[len(nodes) - 1]], 64) for each in dealings[:-1]]
     for number, vector in enumerate(vectors):
         nodes[-1].deal_vector(number, 0, vector)
-    found = {**said_of(total, nodes, dealing, owns), "dealt": numbers}
+    found = {**said_of(total, nodes, dealing, owns, signer_of(dealt)), "dealt": numbers}
     return found if not vectors else {**found, "vector": vectors[0].tolist()}
 
 
-def said_of(total, nodes, dealing, owns) -> dict[str, Any]:
+def said_of(total, nodes, dealing, owns, signer) -> dict[str, Any]:
     """All that is said from the tables to the release."""
     made, tables, questions = total.attempt, [], []
     for exchange in range(2):
@@ -204,7 +204,7 @@ def said_of(total, nodes, dealing, owns) -> dict[str, Any]:
         total.end_exchange()
         if exchange:
             questions = total.questions
-            for frame in list(dealing.answer(questions, signer_of(dealt))):
+            for frame in list(dealing.answer(questions, signer)):
                 for hearing in (total, *nodes):
                     hearing.hear(frame)
         for place, node in enumerate(nodes):

@@ -20,6 +20,7 @@ from tests.spec.test_joint_seed import verify
 from tests.spec.test_verified_grid import attempt_of, table_of_node
 from tests.support.grid import grid_study
 from tests.support.protocols import checked
+from tests.support.studies import SPEARMAN
 from umpc.crypto.signing import Credentials
 from umpc.dealer.server import AskedAttempt
 from umpc.protocols.grid.attempt import GridAttempt
@@ -91,7 +92,7 @@ def answer_frames(told: dict[str, Any], signatures: list[bytes]) -> Iterator[Fra
     """The dealer's answer. Args: signatures: of the statements that it heard."""
     rows = zip(told["digests"], signatures, strict=True)
     head = b"".join(told["root"] + b"".join(row) + signed for row, signed in rows)
-    yield octets(ANSWER, told["coin"] + head)
+    yield octets(ANSWER, told["coin"] + head + told["signature"])
     for place, part in enumerate(told["parts"]):
         yield words(ANSWER, part, place)
 
@@ -146,12 +147,16 @@ def dealer_of(made: GridAttempt, seeds: list[bytes]) -> VerifiedDealing:
     return dealing
 
 
+def signed_by_dealer(statement: bytes) -> bytes:
+    return sign(DEALT["key"], statement, NONCE)
+
+
 def asked(made: GridAttempt, dealing: VerifiedDealing, statements: list[Any]) -> list[Frame]:
     """The answer, through the door of the dealer's server."""
     rows = [each["root"] + b"".join(each["digests"]) + each["signature"] for each in statements]
 
     async def answer() -> list[Frame]:
-        return await AskedAttempt(made, dealing, verify).answer(COORDINATOR, rows)
+        return await AskedAttempt(made, dealing, verify, signed_by_dealer).answer(COORDINATOR, rows)
 
     return asyncio.run(answer())
 
@@ -265,8 +270,11 @@ def first_messages(opened: dict[str, Any], shown: list[bytes]) -> list[dict[str,
     return [dict(zip(("table", "list", "salt", "signature"), row, strict=True)) for row in rows]
 
 
-def of_release(shares):
-    study = checked(grid_study(adversary=LYING_NODES))
+def of_release(shares, factor=2):
+    """Args: factor: 2 over pairs, 6 over triples."""
+    pairs = grid_study(adversary=LYING_NODES)
+    triples = grid_study(SPEARMAN, degree=3, adversary=LYING_NODES)
+    study = checked({2: pairs, 6: triples}[factor])
     side = protocol_of(study).coordinator(study, verify)
     answers = [
         m.Released(bytes(32), share.to_bytes(8, "little"), size)
@@ -286,3 +294,6 @@ LIES = {
 
 
 _, test_bad_vectors, test_each_check_is_needed = replay_tests("verified_grid", LIES)
+_, test_bad_vectors_of_triples, test_each_check_of_triples_is_needed = replay_tests(
+    "verified_triples", {"release": of_release}
+)

@@ -19,10 +19,12 @@ from tests.support.statistical import SeededBits
 from tests.support.steps import steps_of
 from tests.support.studies import Entropy, table
 from tests.support.verified import VerifiedRun
+from umpc.simulation import AUTHORITY
 from umpc.study.document import Study
 from umpc.study.settings import LYING_NODES
 from umpc.testing import lying
 
+DEALER = AUTHORITY.credentials("dealer", "dealer")
 COUNTS = (3, 0, 11)
 KINDS = ("random", "ties", "bounds", "all equal")
 
@@ -34,7 +36,7 @@ SIGNING = "/umpc/crypto/signing.py"
 def attempt(run: VerifiedRun) -> None:
     """Everything that nodes do with records, with the coordinator's and the dealer's answers."""
     run.count().up().down().up()
-    for frame in list(run.dealing.answer(run.adding.questions)):
+    for frame in list(run.dealing.answer(run.adding.questions, DEALER.sign)):
         for hearing in (*run.tables, run.adding):
             hearing.hear(frame)
     run.down().confirm()
