@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
 from click.testing import CliRunner
 
@@ -128,14 +125,6 @@ def test_no_command_prints_a_key(authority, tmp_path):
 )
 def test_every_command_has_an_example(command):
     assert f"umpc ca {command}" in run(command, "--help")
-
-
-def test_help_loads_neither_grpc_nor_cryptography():
-    program = "import umpc.cli.ca, sys; print({'grpc', 'cryptography'} & set(sys.modules))"
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
-    assert done.stdout.strip() == "set()"
 
 
 def test_revoke_by_name_serial_or_file_makes_a_list_for_every_site(authority, tmp_path):

@@ -5,12 +5,15 @@ The commands work while the node runs.
 
 from __future__ import annotations
 
+import getpass
+import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from umpc.api.description import describe_question
+from umpc.cli.budget import short_amount
 from umpc.cli.shared import (
     CONFIG,
     DATASET,
@@ -21,11 +24,13 @@ from umpc.cli.shared import (
     read_ledger,
 )
 from umpc.errors import ApprovalError, LedgerError, UmpcError
-
-if TYPE_CHECKING:
-    from umpc.node.approvals import Entry
-    from umpc.node.config import NodeConfig
-    from umpc.study.document import Study
+from umpc.node.approvals import ACCEPTED, MAX_REASON, PENDING, REJECTED, Entry
+from umpc.node.audit.trail import AuditRow, AuditTrail
+from umpc.node.budget.budget_account import BudgetCost
+from umpc.node.config import NodeConfig
+from umpc.protocols.registry import decode_study, protocol_of
+from umpc.reporting.rows import printable
+from umpc.study.document import Study
 
 HASH = click.argument("prefix", metavar="HASH")
 DIGITS = 16
@@ -63,7 +68,6 @@ def list_studies(config: Path, dataset: str | None) -> None:
 
     Studies that wait come first.
     """
-    from umpc.node.approvals import PENDING
 
     found = configs_of(config, dataset)
     entries = [(each.dataset, entry) for each in found for entry in approvals_of(each).entries()]
@@ -99,8 +103,6 @@ def show(config: Path, dataset: str | None, prefix: str) -> None:
 
     Text in quotes is the coordinator's own. The node has checked everything else.
     """
-    from umpc.protocols.registry import decode_study
-    from umpc.reporting.rows import printable
 
     found, entry = find(config, dataset, prefix)
     if len(configs_of(config, None)) > 1:
@@ -115,7 +117,6 @@ def show(config: Path, dataset: str | None, prefix: str) -> None:
 @HASH
 def accept(config: Path, dataset: str | None, prefix: str) -> None:
     """Allow a study. Its coordinator then has to run it again."""
-    from umpc.node.approvals import ACCEPTED
 
     _say(decide(config, dataset, prefix, ACCEPTED))
 
@@ -131,7 +132,6 @@ def accept(config: Path, dataset: str | None, prefix: str) -> None:
 )
 def reject(config: Path, dataset: str | None, prefix: str, reason: str) -> None:
     """Refuse a study. The refusal holds until you accept the study."""
-    from umpc.node.approvals import MAX_REASON, REJECTED
 
     if not reason.strip() or not reason.isprintable() or len(reason) > MAX_REASON:
         raise click.BadParameter(
@@ -148,7 +148,6 @@ def decide(
     Args: dataset: None looks into all. way: how the person decided, for the trail; empty for this
     command.
     """
-    from umpc.node.audit.trail import AuditRow, AuditTrail
 
     found, entry = find(config, dataset, prefix)
     by = f"by {_person()}{way}"
@@ -168,8 +167,6 @@ def decide(
 
 def _person() -> str:
     """Return the user of this machine who decides, by number if the user has no name."""
-    import getpass
-    import os
 
     try:
         return getpass.getuser()
@@ -179,7 +176,6 @@ def _person() -> str:
 
 def _fields_of(entry: Entry) -> tuple[str, ...]:
     """Return the names of a study's fields; none of a study of another version of the protocol."""
-    from umpc.protocols.registry import decode_study
 
     try:
         return tuple(field.name for field in decode_study(entry.document, stored=True).fields)
@@ -223,9 +219,6 @@ def budget_after(config: NodeConfig, study: Study) -> str:
 
     The δ that finite bits add is not in it, because it depends on numbers of records.
     """
-    from umpc.cli.budget import short_amount
-    from umpc.node.budget.budget_account import BudgetCost
-    from umpc.protocols.registry import protocol_of
 
     if not has_ledger(config):
         before = f"epsilon {short_amount(config.epsilon)} in all, and nothing is spent"
@@ -259,8 +252,6 @@ def description_of(entry: Entry, study: Study) -> Iterator[tuple[str, str]]:
 
     All facts follow from the document. Text that only its coordinator vouches for is in quotes.
     """
-    from umpc.api.description import describe_question
-    from umpc.protocols.registry import protocol_of
 
     yield "study", f"{study.name!r}, hash {entry.hash}"
     if shown := ", ".join(protocol_of(study).discloses(study)):

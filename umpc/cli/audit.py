@@ -10,15 +10,14 @@ from collections import deque
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from umpc.cli.shared import FILE, format_option, of_dataset, print_columns, read_ledger
-
-if TYPE_CHECKING:
-    from umpc.node.audit.trail import AuditMark, AuditTrail
-    from umpc.node.config import NodeConfig
+from umpc.node.audit import reading
+from umpc.node.audit.trail import AuditMark, AuditTrail
+from umpc.node.config import NodeConfig
 
 COLUMNS = (
     *("seq", "at", "event", "study", "name", "coordinator"),
@@ -73,7 +72,6 @@ def verify(config: NodeConfig, expect: str | None) -> None:
     Keep the printed place elsewhere. With --expect, a later run finds out whether rows after a
     charge were cut off, or the whole trail was made anew.
     """
-    from umpc.node.audit.trail import AuditMark, AuditTrail
 
     trail = AuditTrail(config.ledger)
     head = verified_head(config, trail, AuditMark.parse(expect) if expect else None)
@@ -111,11 +109,10 @@ def verified_head(
 
     Raises: AuditError, LedgerError.
     """
-    from umpc.node.audit.reading import compare, verify
 
     charged = frozenset(read_ledger(config).account.charged)
-    verified = verify(trail.path, trail.key(), mark, charged)
-    compare(trail.path, verified, charged)
+    verified = reading.verify(trail.path, trail.key(), mark, charged)
+    reading.compare(trail.path, verified, charged)
     return verified.head
 
 
@@ -137,10 +134,8 @@ def export(config: NodeConfig, after: int, style: str) -> None:
 
 
 def _rows(config: NodeConfig, after: int) -> Iterator[dict[str, Any]]:
-    from umpc.node.audit.reading import rows
-    from umpc.node.audit.trail import AuditTrail
 
-    return islice(rows(AuditTrail(config.ledger).path), after, None)
+    return islice(reading.rows(AuditTrail(config.ledger).path), after, None)
 
 
 def _cells(row: dict[str, Any], columns: tuple[str, ...]) -> tuple[str, ...]:

@@ -16,20 +16,22 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import click
+from rich.markup import escape
+from rich.table import Table
 
 from umpc.cli.shared import FORMAT, console, of_dataset, place_of, read_ledger
-
-if TYPE_CHECKING:
-    from rich.table import Table
-
-    from umpc.node.budget.budget_account import Account, Balance, Row
-    from umpc.node.budget.ledger_place import Place
-    from umpc.node.budget.ledgerfile import Snapshot
-    from umpc.node.config import NodeConfig
-    from umpc.node.table.fingerprint import Fingerprint
+from umpc.dp.composition import BASIC
+from umpc.dp.events import encode_events
+from umpc.node.budget.budget_account import RESTORE, RESTORE_ALL, Account, Balance, Row
+from umpc.node.budget.ledger import Ledger
+from umpc.node.budget.ledger_place import Place
+from umpc.node.budget.ledgerfile import Snapshot, count_or_forget_fields, read_beside
+from umpc.node.config import NodeConfig
+from umpc.node.datasets import MOST
+from umpc.node.table.fingerprint import Fingerprint
 
 AMOUNTS = ("total", "spent", "reserved", "left")
 """The parts of a balance, in the order of tables."""
@@ -143,8 +145,6 @@ def anchor(config: NodeConfig, accept: bool) -> None:
     to spend its budget twice. Accept a ledger only if you know that it is the latest. The ledger
     then keeps a row that says so.
     """
-    from umpc.node.budget.ledger import Ledger
-    from umpc.node.budget.ledgerfile import read_beside
 
     place = place_of(config)
     snapshot = read_beside(place)
@@ -170,8 +170,6 @@ def fields(config: NodeConfig, forget: bool) -> None:
     A node tells for at most 32 sets of fields how many of its records have all of them. Each set
     tells a little more about which values are missing together, at no epsilon.
     """
-    from umpc.node.budget.ledgerfile import count_or_forget_fields
-    from umpc.node.datasets import MOST
 
     found = count_or_forget_fields(place_of(config), forget)
     done = "forgotten" if forget else "counted"
@@ -258,7 +256,6 @@ def as_dict(snapshot: Snapshot, place: Place) -> dict[str, object]:
 
     A study's mechanism is text as in `umpc/dp/events.py`, and empty where none is known.
     """
-    from umpc.dp.events import encode_events
 
     account = snapshot.account
     known = account.mechanisms.items()
@@ -292,7 +289,6 @@ def as_dict(snapshot: Snapshot, place: Place) -> dict[str, object]:
 
 def restores(snapshot: Snapshot) -> list[Row]:
     """The rows that count what was charged between a backup and its return."""
-    from umpc.node.budget.budget_account import RESTORE, RESTORE_ALL
 
     return [row for row in snapshot.rows if row.kind in (RESTORE, RESTORE_ALL)]
 
@@ -334,8 +330,6 @@ def print_tables(snapshot: Snapshot, place: Place) -> None:
 
 def _sums(account: Account) -> Table:
     """The whole budget in two lines, epsilon and delta."""
-    from rich.markup import escape
-    from rich.table import Table
 
     table = Table(title=f"budget of data set {escape(repr(account.dataset))}", title_justify="left")
     table.add_column()
@@ -348,7 +342,6 @@ def _sums(account: Account) -> Table:
 
 def _composed(account: Account) -> str:
     """The meaning of amounts that are no sums, in words; empty for basic composition."""
-    from umpc.dp.composition import BASIC
 
     composition = account.composition
     if composition.name == BASIC:
@@ -362,8 +355,6 @@ def _composed(account: Account) -> str:
 
 def _studies(snapshot: Snapshot) -> Table:
     """One line for each study."""
-    from rich.markup import escape
-    from rich.table import Table
 
     table = Table(title="studies", title_justify="left")
     table.add_column("when", min_width=TIME_WIDTH, overflow="fold")

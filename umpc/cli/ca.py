@@ -10,18 +10,30 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
+from cryptography import x509
 
 from umpc.cli.shared import FILE, FOLDER, print_columns
+from umpc.enrolment.authority_side import EnrolmentOffice
+from umpc.enrolment.register import ADMITTED, INVITED
+from umpc.enrolment.texts import Request, fingerprint_of, pem_of
 from umpc.errors import CertificateError, ConfigError
-
-if TYPE_CHECKING:
-    from cryptography import x509
-
-    from umpc.enrolment.authority_side import EnrolmentOffice
-    from umpc.transport.certificates import Revoked
+from umpc.transport import authority
+from umpc.transport.authority import Authority
+from umpc.transport.certificates import (
+    REMAKE,
+    Revoked,
+    clock,
+    fingerprint,
+    is_signed_by,
+    issuer_fingerprint,
+    load_certificate,
+    load_request,
+    names_of,
+)
+from umpc.transport.files import read_file, write_public
+from umpc.transport.identity import load_revoked
 
 ROLE = click.Choice(["node", "dealer", "shuffler", "coordinator", "hub"])
 
@@ -70,8 +82,6 @@ def init(folder: Path) -> None:
     Example:
       umpc ca init authority
     """
-    from umpc.transport.authority import Authority
-    from umpc.transport.certificates import fingerprint
 
     authority = Authority.create(folder)
     click.echo(f"authority    {fingerprint(authority.cert)}")
@@ -93,7 +103,6 @@ def request(name: str, role: str, folder: Path) -> None:
     Example:
       umpc ca request --name hospital-a --role node site
     """
-    from umpc.transport import authority
 
     path = authority.request(name, role, folder)
     command = f"umpc ca sign --authority … {path.name} --name {name} --role {role} --out cert.pem"
@@ -128,9 +137,6 @@ def sign(
       umpc ca sign --authority authority hospital-a.csr \\
           --name hospital-a --role node --out for-hospital-a/cert.pem
     """
-    from umpc.transport.authority import Authority
-    from umpc.transport.certificates import load_certificate, load_request, names_of
-    from umpc.transport.files import read_file, write_public
 
     signer = Authority.open(authority)
     _refuse_overwriting(out)
@@ -148,7 +154,6 @@ def sign(
 
 def _refuse_overwriting(out: Path) -> None:
     """Raises: ConfigError if a certificate at `out` would replace a key or an authority."""
-    from umpc.transport.files import read_file
 
     is_other = out.exists() and b"BEGIN CERTIFICATE-----" not in read_file(out, "choose another")
     if out.name in ("ca.pem", "crl.pem") or is_other:
@@ -174,8 +179,6 @@ def issue(authority: Path, name: str, role: str, folder: Path, days: int) -> Non
     Example:
       umpc ca issue --authority authority --name hospital-a --role node sites/hospital-a
     """
-    from umpc.transport.authority import Authority
-    from umpc.transport.certificates import load_certificate
 
     Authority.open(authority).issue(name, role, folder, days)
     _describe(load_certificate(folder / "cert.pem"), folder / "ca.pem", must_fit=True)
@@ -201,7 +204,6 @@ def revoke(authority: Path, which: str, role: str | None, days: int) -> None:
     Example:
       umpc ca revoke --authority authority hospital-a
     """
-    from umpc.transport.authority import Authority
 
     signer = Authority.open(authority)
     serials = {signer.adopt(Path(which))} if Path(which).is_file() else None
@@ -226,7 +228,6 @@ def crl(authority: Path, days: int) -> None:
     Example:
       umpc ca crl --authority authority
     """
-    from umpc.transport.authority import Authority
 
     signer = Authority.open(authority)
     _describe_list(signer.revoke(set(), days=days))
@@ -254,7 +255,6 @@ def list_issued(authority: Path) -> None:
     Example:
       umpc ca list --authority authority
     """
-    from umpc.enrolment.authority_side import EnrolmentOffice
 
     office = EnrolmentOffice(authority)
     print_columns([HEAD, *_enrolments(office), *_certificates(office)])
@@ -262,7 +262,6 @@ def list_issued(authority: Path) -> None:
 
 def _enrolments(office: EnrolmentOffice) -> Iterator[tuple[str, ...]]:
     """Rows of the processes that have no certificate of their last request yet."""
-    from umpc.enrolment.register import ADMITTED, INVITED
 
     for entry in office.register.all():
         if entry.state == ADMITTED:
@@ -274,7 +273,6 @@ def _enrolments(office: EnrolmentOffice) -> Iterator[tuple[str, ...]]:
 
 
 def _certificates(office: EnrolmentOffice) -> Iterator[tuple[str, ...]]:
-    from umpc.transport.certificates import clock, names_of
 
     revoked = office.authority.revoked()
     addresses = {(entry.name, entry.role): entry.member_address for entry in office.register.all()}
@@ -304,9 +302,6 @@ def show(folder_or_cert: Path) -> None:
     Example:
       umpc ca show site
     """
-    from umpc.transport.certificates import REMAKE, load_certificate
-    from umpc.transport.files import read_file
-    from umpc.transport.identity import load_revoked
 
     path = folder_or_cert
     if not path.is_dir():
@@ -333,7 +328,6 @@ def _describe(cert: x509.Certificate, beside: Path, *, must_fit: bool) -> None:
     Args: beside: the ca.pem in its folder. must_fit: whether this must have signed it.
     Raises: CertificateError where it must, and did not.
     """
-    from umpc.transport.certificates import is_signed_by, names_of
 
     authority = _authority_of(cert, beside, must_fit=must_fit)
     if not is_signed_by(cert, cert):
@@ -348,12 +342,6 @@ def _describe(cert: x509.Certificate, beside: Path, *, must_fit: bool) -> None:
 
 def _authority_of(cert: x509.Certificate, beside: Path, *, must_fit: bool) -> str:
     """Return the fingerprint of the key that signed a certificate, or what the certificate says."""
-    from umpc.transport.certificates import (
-        fingerprint,
-        is_signed_by,
-        issuer_fingerprint,
-        load_certificate,
-    )
 
     if is_signed_by(cert, cert):
         return fingerprint(cert)
@@ -370,8 +358,6 @@ def _authority_of(cert: x509.Certificate, beside: Path, *, must_fit: bool) -> st
 
 def _describe_request(csr: bytes) -> None:
     """Print a request's facts. Raises: CertificateError if it is damaged."""
-    from umpc.enrolment.texts import fingerprint_of
-    from umpc.transport.certificates import load_request, names_of
 
     request = load_request(csr)
     name, role = names_of(request)
@@ -382,7 +368,6 @@ def _describe_request(csr: bytes) -> None:
 
 def _request_in(text: bytes) -> bytes:
     """Return the request (PEM) that is in a text of `umpc enrol join`. Raises: CertificateError."""
-    from umpc.enrolment.texts import Request, pem_of
 
     request = Request.decode(text.decode("ascii", "replace"))
     return pem_of(request.csr, "CERTIFICATE REQUEST")

@@ -19,18 +19,22 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from umpc.cli.shared import FILE, FOLDER
+from umpc.enrolment import site_side
+from umpc.enrolment.authority_side import EnrolmentOffice, Waiting
+from umpc.enrolment.listener import EnrolmentDesk, listening
+from umpc.enrolment.register import ConsortiumMember, members_of, to_toml
+from umpc.enrolment.site_side import LISTENING_DAYS, ask, listening_tls, wait_until_admitted
+from umpc.enrolment.texts import AdmissionText, Invitation, Request, grouped
 from umpc.errors import CertificateError, ConfigError
+from umpc.logs import start_logging
+from umpc.node.template import configured
+from umpc.transport.addresses import split_address
+from umpc.transport.certificates import clock, fingerprint, is_name, load_certificate
 from umpc.transport.files import read_file, write_public
-
-if TYPE_CHECKING:
-    from umpc.enrolment.authority_side import Waiting
-    from umpc.enrolment.register import ConsortiumMember
-    from umpc.enrolment.texts import AdmissionText, Invitation, Request
 
 ROLE = click.Choice(["node", "dealer", "shuffler", "coordinator"])
 AUTHORITY = click.option(
@@ -84,10 +88,6 @@ def listen(authority: Path, address: str) -> None:
       umpc enrol invite north --address authority.example.org:7101 > north.invitation
       umpc enrol listen --authority authority
     """
-    from umpc.enrolment.listener import EnrolmentDesk, listening
-    from umpc.enrolment.site_side import LISTENING_DAYS, listening_tls
-    from umpc.logs import start_logging
-    from umpc.transport.certificates import clock
 
     start_logging("authority")
     tls = listening_tls(authority)
@@ -116,7 +116,6 @@ def decline(name: str, authority: Path, role: str | None) -> None:
     Example:
       umpc enrol decline north
     """
-    from umpc.enrolment.authority_side import EnrolmentOffice
 
     office = EnrolmentOffice(authority)
     entry = office.waiting(name, role).enrolment
@@ -135,8 +134,6 @@ def members(authority: Path) -> None:
     Example:
       umpc enrol members > members.toml
     """
-    from umpc.enrolment.register import members_of, to_toml
-    from umpc.transport.certificates import clock
 
     now = clock()
     click.echo(to_toml(members_of(authority, now), now), nl=False)
@@ -174,8 +171,6 @@ def invite(name: str, authority: Path, role: str, days: int, address: str) -> No
     Example:
       umpc enrol invite north > north.invitation
     """
-    from umpc.enrolment.authority_side import EnrolmentOffice
-    from umpc.transport.addresses import split_address
 
     if address:
         split_address(address)
@@ -237,7 +232,6 @@ def join(
     Example:
       umpc enrol join north.invitation --table data.csv --epsilon 5 > north.request
     """
-    from umpc.enrolment import site_side
 
     check_table(table)
     invitation = _invitation(text)
@@ -264,7 +258,6 @@ def _join_online(
     folder: Path, own: Path, invitation: Invitation, request: Request, hours: float
 ) -> None:
     """Send the request, wait for a person, and finish."""
-    from umpc.enrolment.site_side import ask, wait_until_admitted
 
     _say(f"waiting for the authority at {invitation.address}: read the fingerprint to its keeper")
     _say("by telephone. They run `umpc enrol approve` and compare it.")
@@ -276,7 +269,6 @@ def _join_online(
 
 
 def _invitation(text: str | None) -> Invitation | None:
-    from umpc.enrolment.texts import Invitation
 
     return None if text is None else Invitation.decode(read_text(text))
 
@@ -307,8 +299,6 @@ def approve(text: str, authority: Path, role: str | None, fingerprint: str, days
     Example:
       umpc enrol approve north.request > north.admission
     """
-    from umpc.enrolment.authority_side import EnrolmentOffice
-    from umpc.enrolment.texts import Request
 
     office = EnrolmentOffice(authority)
     content = _request_text(text)
@@ -355,7 +345,6 @@ def _ask_whether_alike(name: str) -> None:
 
 def _request_text(argument: str) -> str | None:
     """Return the text of a request, or None if the argument is the name of one that waits."""
-    from umpc.transport.certificates import is_name
 
     if is_name(argument) and not Path(argument).is_file() and not argument.startswith("umpc-"):
         return None
@@ -398,7 +387,6 @@ def finish(text: str, folder: Path, role: str | None, fingerprint: str) -> None:
     Example:
       umpc enrol finish north.admission
     """
-    from umpc.enrolment.texts import AdmissionText
 
     admission = AdmissionText.decode(read_text(text))
     own = identity_folder(folder, role or admission.names[1])
@@ -406,9 +394,6 @@ def finish(text: str, folder: Path, role: str | None, fingerprint: str) -> None:
 
 
 def _finish(folder: Path, own: Path, admission: AdmissionText, expected: str = "") -> None:
-    from umpc.enrolment import site_side
-    from umpc.enrolment.texts import grouped
-    from umpc.transport.certificates import fingerprint, load_certificate
 
     identity = site_side.finish(own, admission, expected=expected)
     click.echo(f"name         {identity.name}")
@@ -469,7 +454,6 @@ class NodeFile:
 
         Raises: ConfigError, CertificateError if the disk refuses.
         """
-        from umpc.node.template import configured
 
         path = folder / "node.toml"
         if path.exists():
@@ -497,8 +481,6 @@ class NodeFile:
 
 def write_members(folder: Path, members: Sequence[ConsortiumMember]) -> Path:
     """Write the consortium's members beside node.toml. Raises: CertificateError."""
-    from umpc.enrolment.register import to_toml
-    from umpc.transport.certificates import clock
 
     path = folder / "members.toml"
     write_public(path, to_toml(members, clock()).encode())

@@ -17,12 +17,16 @@ from umpc.cli.server_options import (
     hub_options,
     serve_helper,
 )
+from umpc.cli.watch import in_clock
+from umpc.hub.server import ALLOWED, HubServer
+from umpc.proto.v1 import umpc_pb2 as pb
+from umpc.transport.addresses import HubAddress, parse_hub
+from umpc.transport.hub.connection import ask_status
+from umpc.transport.identity import Identity, load_identity
+from umpc.transport.tls import rpc
 
 if TYPE_CHECKING:
     from umpc.cli.server_options import Finished, Server
-    from umpc.proto.v1 import umpc_pb2 as pb
-    from umpc.transport.addresses import HubAddress
-    from umpc.transport.identity import Identity
 
 STATUS_SECONDS = 5
 
@@ -51,8 +55,6 @@ def hub() -> None:
 )
 def start_hub(given: Serving, grace: int) -> None:
     """Relay envelopes until Ctrl-C or SIGTERM."""
-    from umpc.hub.server import ALLOWED, HubServer
-    from umpc.transport.tls import rpc
 
     identity = begin_helper(given, "hub")
 
@@ -72,8 +74,6 @@ def hub_status(folder: Path, address: str) -> None:
     "heard" says how long ago the hub had the last message of a process, which sends one every 5
     seconds at least. The hub does not know the steps of a study: see `umpc study watch`.
     """
-    from umpc.transport.addresses import parse_hub
-    from umpc.transport.identity import load_identity
 
     reply = asyncio.run(_ask(load_identity(folder), parse_hub(address)))
     for line in status_lines(reply):
@@ -81,14 +81,12 @@ def hub_status(folder: Path, address: str) -> None:
 
 
 async def _ask(identity: Identity, hub: HubAddress) -> pb.HubStatusReply:
-    from umpc.transport.hub.connection import ask_status
 
     return await ask_status(identity, hub, STATUS_SECONDS)
 
 
 def status_lines(reply: pb.HubStatusReply) -> Iterator[str]:
     """Yield a line on the hub, and one for each connected process."""
-    from umpc.cli.watch import in_clock
 
     memory = f", {reply.memory / 2**20:.0f} MiB of memory" if reply.memory else ""
     most = f" (at most {reply.most_memory / 2**20:.0f})" if reply.most_memory else ""

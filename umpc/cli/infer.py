@@ -5,15 +5,19 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from umpc.cli.shared import FILE, FORMAT
 from umpc.errors import StudyError
-
-if TYPE_CHECKING:
-    from umpc.reporting.json_document import InferenceDocument
+from umpc.inference.report_inference import Inference
+from umpc.reporting.json_document import (
+    InferenceDocument,
+    inference_document,
+    inference_of,
+    read_report,
+)
+from umpc.reporting.rows import KIND_WORDS, describe_test, names_of_parts, rounded
 
 
 @click.command()
@@ -51,9 +55,6 @@ def infer(
     umpc infer report.json --level 0.9
     umpc infer report.json --alternative greater --null 0.3
     """
-    from umpc.inference.report_inference import Inference
-    from umpc.reporting.json_document import inference_document, inference_of, read_report
-    from umpc.reporting.rows import names_of_parts
 
     report = read_report(file)
     if report.parts:
@@ -74,7 +75,6 @@ def infer(
 
 def _print(found: InferenceDocument, noise_std: float | None) -> None:
     """Intervals, the test and the sources of error, one line each."""
-    from umpc.reporting.rows import KIND_WORDS, describe_test, rounded
 
     for each in found.intervals:
         words = f"{each.level:.4g} interval, {KIND_WORDS[each.kind]}"

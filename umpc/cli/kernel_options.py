@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from umpc.errors import StudyError
-
-if TYPE_CHECKING:
-    from umpc.study.parts import FieldText
-    from umpc.ustat.kernel import Kernel
-    from umpc.ustat.schema import FieldSchema
-    from umpc.ustat.statistics import Statistic
+from umpc.study.parts import FieldText
+from umpc.study.settings import ADVERSARIES, HONEST
+from umpc.ustat.kernel import Kernel
+from umpc.ustat.schema import FieldSchema, Schema
+from umpc.ustat.statistics import Statistic
 
 QUOTED = r'\s*"(?:[^"]|"")*"\s*'
 """A text in double quotes, in which "" stands for one."""
@@ -43,7 +41,6 @@ def unquoted(text: str) -> str:
 
 def grade_of(adversary: str | None) -> str:
     """The grade of promise that was asked for. Raises: StudyError for an unknown one."""
-    from umpc.study.settings import ADVERSARIES, HONEST
 
     if adversary is not None and adversary not in ADVERSARIES:
         raise StudyError(f"--adversary takes {' or '.join(ADVERSARIES)}, got {adversary!r}")
@@ -57,8 +54,6 @@ def library_kernels(
     fields: Iterable[str],
 ) -> list[Kernel]:
     """A library statistic's kernels over fields as `--field` takes them."""
-    from umpc.ustat.kernel import Kernel
-    from umpc.ustat.schema import Schema
 
     schema = Schema(schema_of(text) for text in fields)
     symmetric = statistic.sampling != "two_sample"
@@ -73,7 +68,6 @@ def schema_of(text: str) -> FieldSchema:
 
 def field_of(text: str) -> FieldText:
     """A field from NAME=LOWER:UPPER[:RESOLUTION] or NAME=FIRST,SECOND,…. Raises: StudyError."""
-    from umpc.study.parts import FieldText
 
     name, rest = named(text) or ("", "")
     parts = rest.split(":")
@@ -92,7 +86,6 @@ def field_of(text: str) -> FieldText:
 
 def label_of(text: str) -> FieldText:
     """The public label from NAME=FIRST,SECOND. Raises: StudyError."""
-    from umpc.study.parts import FieldText
 
     name, rest = named(text) or ("", "")
     classes = listed(rest)

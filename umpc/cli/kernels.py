@@ -9,19 +9,30 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from umpc.cli.kernel_options import field_of, grade_of, label_of, library_kernels, schema_of
+from umpc.coordinator.studyfile import load_kernel
+from umpc.crypto.ring import RINGS
 from umpc.errors import KernelError, StudyError
-
-if TYPE_CHECKING:
-    from umpc.mpc.chunks import Pattern
-    from umpc.mpc.masked.plan import Plan, Program
-    from umpc.study.parts import FieldText
-    from umpc.ustat.kernel import Kernel
-    from umpc.ustat.statistics import Statistic
+from umpc.mpc.chunks import Pattern
+from umpc.mpc.garbled.circuits import outputs_of
+from umpc.mpc.garbled.pieces import carried_bits
+from umpc.mpc.garbled.plan import garbled_program
+from umpc.mpc.masked.compiler import compile_program
+from umpc.mpc.masked.plan import Plan, Program
+from umpc.mpc.masked.plan_items import WordPlace
+from umpc.mpc.triples.plan import triples_program
+from umpc.protocols.registry import USUAL, find_protocol
+from umpc.study.computation import Computation
+from umpc.study.parts import FieldText
+from umpc.ustat.estimators import ESTIMATORS
+from umpc.ustat.kernel import Kernel
+from umpc.ustat.robust import obstacle
+from umpc.ustat.schema import Schema
+from umpc.ustat.statistics import LIBRARY, Statistic, find_statistic
+from umpc.ustat.text import to_text
 
 SHOWN = 160
 """Characters of a kernel's text that the list shows."""
@@ -47,15 +58,12 @@ def kernels(context: click.Context, costs: bool) -> None:
     sites.
     """
     if context.invoked_subcommand is None:
-        from umpc.ustat.statistics import LIBRARY
-
         for statistic in LIBRARY.values():
             _list(statistic, costs)
 
 
 def _list(statistic: Statistic, with_costs: bool) -> None:
     """Print one statistic: its name and title, its kernels, its cost, its source."""
-    from umpc.ustat.text import to_text
 
     name = f"{statistic.name}({', '.join(statistic.arguments)})"
     click.echo(f"{name}: {statistic.title}  [{'; '.join(_marks(statistic))}]")
@@ -69,7 +77,6 @@ def _list(statistic: Statistic, with_costs: bool) -> None:
 
 def _list_costs(statistic: Statistic) -> None:
     """Print the formulas of a statistic, each with its range, and the cost of an edge."""
-    from umpc.ustat.text import to_text
 
     found = _example_kernels(statistic)
     for kernel in found:
@@ -188,11 +195,6 @@ def explain(
     umpc kernels explain kernels.py:close_in_age --field age=0:127 --field balance=-10000:110000
     umpc kernels explain spearman_rho --field age=0:127 --field balance=-10000:110000
     """
-    from umpc.coordinator.studyfile import load_kernel
-    from umpc.protocols.registry import USUAL, find_protocol
-    from umpc.ustat.kernel import Kernel
-    from umpc.ustat.schema import Schema
-    from umpc.ustat.statistics import find_statistic
 
     protocol = find_protocol(protocol or USUAL).name
     if ":" in what:
@@ -231,8 +233,6 @@ def _hash(
 
     Args: claim: the protocol, and the grade of promise.
     """
-    from umpc.study.computation import Computation
-    from umpc.ustat.estimators import ESTIMATORS
 
     if two_sample and not any(field.public for field in fields):
         return "depends on the public label; give --label NAME=FIRST,SECOND"
@@ -286,7 +286,6 @@ def print_cost(found: Sequence[Kernel], program: Program) -> None:
 
 def _plan_lines(plan: Plan) -> Iterator[str]:
     """One plan: its comparisons, the bits that each owner opens, the bytes dealt to each."""
-    from umpc.mpc.masked.plan_items import WordPlace
 
     numbers = dict.fromkeys((table.difference, table.width) for table in plan.tables)
     compared = ", ".join(f"{width} bits" for _, width in numbers) or "nothing"
@@ -301,11 +300,6 @@ def _plan_lines(plan: Plan) -> Iterator[str]:
 
 def _garbled(found: Sequence[Kernel]) -> str:
     """The cost of a pair that its two owners garble, in the 64-bit ring."""
-    from umpc.crypto.ring import RINGS
-    from umpc.errors import KernelError
-    from umpc.mpc.garbled.circuits import outputs_of
-    from umpc.mpc.garbled.pieces import carried_bits
-    from umpc.mpc.garbled.plan import garbled_program
 
     try:
         program = garbled_program(found, RINGS[-1], [(0, 1)])
@@ -323,8 +317,6 @@ def _garbled(found: Sequence[Kernel]) -> str:
 
 def _triples(found: Sequence[Kernel]) -> str:
     """The cost of an edge whose records all have different owners, in the 64-bit ring."""
-    from umpc.crypto.ring import RINGS
-    from umpc.mpc.triples.plan import triples_program
 
     everybody = tuple(range(found[0].degree))
     try:
@@ -340,8 +332,6 @@ def _triples(found: Sequence[Kernel]) -> str:
 
 def masked_program(found: Sequence[Kernel], two_sample: bool) -> Program:
     """The plans for all ways in which an edge's records can be spread over owners."""
-    from umpc.crypto.ring import RINGS
-    from umpc.mpc.masked.compiler import compile_program
 
     return compile_program(found, RINGS[-1], _patterns(found[0].degree, two_sample))
 
@@ -357,7 +347,6 @@ def _patterns(degree: int, two_sample: bool) -> list[Pattern]:
 
 def against_liars(kernel: Kernel) -> str:
     """The robust sensitivity, or why adversary = "lying_nodes" does not allow the kernel."""
-    from umpc.ustat.robust import obstacle
 
     reason = obstacle(kernel.polynomial, kernel.degree)
     if reason:

@@ -12,17 +12,25 @@ import threading
 from collections.abc import Callable
 from itertools import chain, starmap
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
 
+from umpc.approval_page.server import (
+    BudgetShares,
+    PageContents,
+    PastEvent,
+    WaitingStudy,
+    served_page,
+)
+from umpc.cli.approve import decide, facts_of, find
 from umpc.cli.shared import CONFIG, approvals_of, configs_of, has_ledger, read_ledger
 from umpc.errors import ApprovalError, UmpcError
-
-if TYPE_CHECKING:
-    from umpc.approval_page.server import BudgetShares, PageContents, PastEvent, WaitingStudy
-    from umpc.node.approvals import Entry
-    from umpc.node.config import NodeConfig
+from umpc.node.approvals import ACCEPTED, PENDING, REJECTED, Entry
+from umpc.node.audit.reading import last_rows
+from umpc.node.audit.trail import one_line, trail_beside
+from umpc.node.config import NodeConfig
+from umpc.protocols.registry import decode_study
 
 T = TypeVar("T")
 DIGITS = 16
@@ -52,7 +60,6 @@ def page(config: Path, port: int, hours: float) -> None:
     Example:
       umpc node page --config node.toml --port 8765
     """
-    from umpc.approval_page.server import served_page
 
     configs_of(config, None)
     done = threading.Event()
@@ -66,8 +73,6 @@ def page(config: Path, port: int, hours: float) -> None:
 
 def decider(config: Path) -> Callable[[str, str, str], str]:
     """Return the function that decides on a study that waits. Raises: ApprovalError, AuditError."""
-    from umpc.cli.approve import decide, find
-    from umpc.node.approvals import ACCEPTED, PENDING, REJECTED
 
     states = {"accept": ACCEPTED, "reject": REJECTED}
 
@@ -86,8 +91,6 @@ def decider(config: Path) -> Callable[[str, str, str], str]:
 
 def contents(config: Path) -> PageContents:
     """Return what the page shows now. A part that fails is left out and named."""
-    from umpc.approval_page.server import PageContents
-    from umpc.node.approvals import PENDING
 
     faults: list[str] = []
 
@@ -118,10 +121,6 @@ def contents(config: Path) -> PageContents:
 
 def _waiting(config: NodeConfig, entry: Entry) -> WaitingStudy:
     """Return a study with the lines of `umpc approve show`."""
-    from umpc.approval_page.server import WaitingStudy
-    from umpc.cli.approve import facts_of
-    from umpc.node.audit.trail import one_line
-    from umpc.protocols.registry import decode_study
 
     try:
         facts = list(facts_of(config, entry, decode_study(entry.document, stored=True)))
@@ -137,7 +136,6 @@ def _waiting(config: NodeConfig, entry: Entry) -> WaitingStudy:
 
 def _budgets(config: Path) -> tuple[BudgetShares, ...]:
     """Return ε and δ of each data set; none before its first start. Raises: LedgerError."""
-    from umpc.approval_page.server import BudgetShares
 
     shares = []
     datasets = configs_of(config, None)
@@ -152,9 +150,6 @@ def _budgets(config: Path) -> tuple[BudgetShares, ...]:
 
 def _history(config: Path) -> tuple[PastEvent, ...]:
     """Return the last events, the latest first. Raises: AuditError."""
-    from umpc.approval_page.server import PastEvent
-    from umpc.node.audit.reading import last_rows
-    from umpc.node.audit.trail import trail_beside
 
     datasets = configs_of(config, None)
     trails = [trail_beside(each.ledger.resolve()) for each in datasets]

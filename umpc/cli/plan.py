@@ -6,19 +6,21 @@ import json
 from collections.abc import Mapping, Sequence
 from math import inf, sqrt
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 from rich.markup import escape
 from rich.table import Table
 
 from umpc.cli.shared import FILE, FORMAT, TWO_CLASSES, console
+from umpc.coordinator.studyfile import load_study_file
 from umpc.errors import StudyError
-
-if TYPE_CHECKING:
-    from umpc.planning.alternatives import Alternative, Impossible, Targets
-    from umpc.planning.reference_table import ConstantAnswer
-    from umpc.planning.seconds import Network
+from umpc.planning import alternatives as others
+from umpc.planning.alternatives import Alternative, Impossible, Targets
+from umpc.planning.reference_table import ConstantAnswer
+from umpc.planning.seconds import Network
+from umpc.planning.study_plan import ERRORS, OF_CONSTANT, plan_study
+from umpc.protocols.registry import protocol_of
+from umpc.reporting.rows import printable
 
 WIDTH = 150
 """The width of the table of protocols, where the output is no terminal."""
@@ -123,10 +125,6 @@ def plan(
     umpc plan auc.toml --records 180+120,150+150
     umpc plan study.toml --records 303,294,200 --error 0.02 --megabytes 10 --trust nobody
     """
-    from umpc.coordinator.studyfile import load_study_file
-    from umpc.planning import alternatives as others
-    from umpc.planning.study_plan import plan_study
-    from umpc.protocols.registry import protocol_of
 
     network = _network(delay, bandwidth)
     entries = load_study_file(file)
@@ -178,7 +176,6 @@ def plan(
 
 
 def _network(delay: float, bandwidth: float) -> Network:
-    from umpc.planning.seconds import Network
 
     if not (0 <= delay < inf and 0 < bandwidth < inf):
         raise StudyError(
@@ -209,8 +206,6 @@ def _show(
         over: the table that errors of data are computed over.
         label, beside: the same statistic by another way, if there is one.
     """
-    from umpc.planning.study_plan import OF_CONSTANT
-    from umpc.reporting.rows import printable
 
     table = Table(title=escape(printable(title)), title_justify="left")
     table.add_column("what", overflow="fold")
@@ -229,7 +224,6 @@ def _show(
 
 
 def _shown(name: str, value: float | None) -> str:
-    from umpc.planning.study_plan import ERRORS, OF_CONSTANT
 
     if value is None:
         return "not known"

@@ -6,19 +6,18 @@ import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
+from cryptography import x509
 
 from umpc.cli.budget import balance_text
 from umpc.cli.shared import CONFIG, approvals_of, has_ledger, place_of, read_ledger
 from umpc.errors import UmpcError
-
-if TYPE_CHECKING:
-    from cryptography import x509
-
-    from umpc.node.config import NodeConfig
-    from umpc.transport.certificates import Revoked
+from umpc.node.approvals import PENDING
+from umpc.node.config import NodeConfig, changed_since_start, load_datasets
+from umpc.node.records import reading_beside, rows_so_far
+from umpc.transport.certificates import Revoked, load_certificate
+from umpc.transport.identity import due, load_identity
 
 DIGITS = 16
 """Hexadecimal digits of a study's hash that are shown."""
@@ -41,7 +40,6 @@ def status(config: Path) -> None:
     Example:
       umpc node status --config node.toml
     """
-    from umpc.node.config import load_datasets
 
     found = load_datasets(config, reads_table=False)
     show = Sheet()
@@ -86,7 +84,6 @@ class Sheet:
 
 
 def _identity(config: NodeConfig, show: Sheet) -> None:
-    from umpc.transport.identity import due, load_identity
 
     show.line("name", config.name)
     show.line("role", "node")
@@ -109,7 +106,6 @@ def _identity(config: NodeConfig, show: Sheet) -> None:
 
 def _dates_of(folder: Path, show: Sheet) -> None:
     """Show the certificate's dates, also if it is of no use as an identity."""
-    from umpc.transport.certificates import load_certificate
 
     cert = load_certificate(folder / "cert.pem")
     show.line("certificate", dates_text(cert))
@@ -135,7 +131,6 @@ def list_text(revoked: Revoked | None) -> str:
 
 
 def _budget(config: NodeConfig, show: Sheet) -> None:
-    from umpc.node.config import changed_since_start
 
     if not has_ledger(config):
         show.line(
@@ -157,7 +152,6 @@ def _budget(config: NodeConfig, show: Sheet) -> None:
 
 
 def _studies(config: NodeConfig, show: Sheet) -> None:
-    from umpc.node.approvals import PENDING
 
     waiting = [each for each in approvals_of(config).entries() if each.state == PENDING]
     _some(show, "waiting", [(entry.hash, entry.name) for entry in waiting])
@@ -167,7 +161,6 @@ def _studies(config: NodeConfig, show: Sheet) -> None:
 
 def _reading(config: NodeConfig, show: Sheet) -> None:
     """Show how far a long reading of the table is, if one goes on."""
-    from umpc.node.records import reading_beside, rows_so_far
 
     found = rows_so_far(reading_beside(config.ledger))
     if found is not None:
