@@ -21,7 +21,7 @@
 | `joint_values.py` | the values that several kernels have on the same records |
 | `design.py` | how much of a kernel's variance is left in its mean over E, at most |
 | `sampling.py` | edge sets from a seed: balanced, pairings, across classes, or drawn |
-| `edge_blocks.py` | lists of edges read block by block; graphs and sets with equal degrees |
+| `edge_blocks.py` | graphs and larger sets with degrees as equal as possible |
 | `condition.py` | a condition on one record, such as age >= 40 |
 | `strata.py` | kernels inside a stratum, and pairs over triples |
 | `cell_rows.py` | all cells as rows of arrays; numbered subsets |

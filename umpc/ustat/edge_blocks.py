@@ -1,7 +1,4 @@
-"""Edges block by block: lists that may be read again, so that a whole E need not exist twice.
-
-The two graphs with equal degrees are lists of whole turns: in a turn both ends of the edges run
-through all vertices in order, so a block is copied from the numbering in a few slices.
+"""Edges of graphs with equal degrees, and of larger sets with degrees as equal as possible.
 
 *Levelling.* Edges of three and more records: random, distinct, with degrees as equal as possible.
 
@@ -12,9 +9,8 @@ number of records, edges and records of an edge.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from math import comb, lcm
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,70 +19,38 @@ from umpc.ustat.cell_rows import every_subset
 from umpc.ustat.text import Words, below, random_order
 
 BLOCK = 1 << 15
-"""Edges that are listed at once; all that is computed of them stays in a cache."""
+"""Edges that are made at once; all that is computed of them stays in a cache."""
 MOST_INT32 = (1 << 31) - 1
 
-EdgeBlocks: TypeAlias = Callable[[], Iterator[NDArray[np.integer]]]
-"""Lists edges, (k, edges of the block) integers each; the same edges at every call."""
 
-
-def in_blocks(edges: NDArray[np.integer]) -> EdgeBlocks:
-    """Edges that are there as a whole. Args: edges: (k, n)."""
-
-    def blocks() -> Iterator[NDArray[np.integer]]:
-        return (edges[:, start:stop] for start, stop in _ranges(edges.shape[1]))
-
-    return blocks
-
-
-def circulant_blocks(order: NDArray[np.integer], count: int) -> EdgeBlocks:
-    """The edges of `circulant` between numbered records, each pair ascending.
+def circulant_edges(order: NDArray[np.integer], count: int) -> NDArray[np.integer]:
+    """The edges of `circulant` between numbered records, each pair ascending: (2, count).
 
     Args: order: (records,) the record at each vertex, a permutation.
     """
-    records = len(order)
     order = narrowed(order)
-    cycle = np.concatenate([order, order])
-    in_turns = count // records * records
-    first_offset = _first_offset(records, count)
-
-    def ends(start: int, stop: int) -> Iterator[tuple[NDArray[np.integer], NDArray[np.integer]]]:
-        for first, last in _cut(start, min(stop, in_turns), records):
-            turn, place = divmod(first, records)
-            other = place + turn + first_offset
-            yield cycle[place : place + last - first], cycle[other : other + last - first]
-        if stop > in_turns:
-            one, another = order[circulant(records, count, max(start, in_turns), stop)]
-            yield one, another
-
-    def blocks() -> Iterator[NDArray[np.integer]]:
-        for start, stop in _ranges(count):
-            block = np.empty((2, stop - start), dtype=order.dtype)
-            filled = 0
-            for one, other in ends(start, stop):
-                part = slice(filled, filled + len(one))
-                np.minimum(one, other, out=block[0, part])
-                np.maximum(one, other, out=block[1, part])
-                filled = part.stop
-            yield block
-
-    return blocks
+    edges = np.empty((2, count), dtype=order.dtype)
+    for start in range(0, count, BLOCK):
+        stop = min(start + BLOCK, count)
+        one, other = order[circulant(len(order), count, start, stop)]
+        np.minimum(one, other, out=edges[0, start:stop])
+        np.maximum(one, other, out=edges[1, start:stop])
+    return edges
 
 
-def biregular_blocks(numberings: Sequence[NDArray[np.integer]], count: int) -> EdgeBlocks:
-    """The edges of `biregular_pattern` between numbered records.
+def biregular_edges(numberings: Sequence[NDArray[np.integer]], count: int) -> NDArray[np.integer]:
+    """The edges of `biregular_pattern` between numbered records: (2, count).
 
     Args: numberings: for each class, (its records,) the record at each vertex.
     """
-    sides = [narrowed(each) for each in numberings]
-
-    def blocks() -> Iterator[NDArray[np.integer]]:
-        for start, stop in _ranges(count):
-            pattern = biregular_pattern(len(sides[0]), len(sides[1]), stop, start)
-            columns = zip(sides, pattern.T, strict=True)
-            yield np.stack([side.take(of_side) for side, of_side in columns])
-
-    return blocks
+    zeros, ones = (narrowed(each) for each in numberings)
+    edges = np.empty((2, count), dtype=np.result_type(zeros, ones))
+    for start in range(0, count, BLOCK):
+        stop = min(start + BLOCK, count)
+        pattern = biregular_pattern(len(zeros), len(ones), stop, start)
+        edges[0, start:stop] = zeros[pattern[:, 0]]
+        edges[1, start:stop] = ones[pattern[:, 1]]
+    return edges
 
 
 def circulant(
@@ -157,19 +121,6 @@ def narrowed(numbers: NDArray[np.integer]) -> NDArray[np.integer]:
     return numbers.astype(np.int32 if len(numbers) <= MOST_INT32 else np.int64, copy=False)
 
 
-def _ranges(count: int) -> Iterator[tuple[int, int]]:
-    """The ranges of all blocks: at least one, which is empty where there are no edges."""
-    return ((start, min(start + BLOCK, count)) for start in range(0, max(count, 1), BLOCK))
-
-
-def _cut(start: int, stop: int, size: int) -> Iterator[tuple[int, int]]:
-    """A range, cut at the multiples of a number."""
-    while start < stop:
-        end = min(stop, (start // size + 1) * size)
-        yield start, end
-        start = end
-
-
 # --- levelling ------------------------------------------------------------------------------------
 
 _LISTED = 1 << 12
@@ -219,13 +170,13 @@ def level(edges: NDArray[np.int64], records: int, words: Words) -> NDArray[np.in
     return edges
 
 
-def complement(edges: NDArray[np.int64], records: int, degree: int) -> NDArray[np.int64]:
+def complement(edges: NDArray[np.integer], records: int, degree: int) -> NDArray[np.int64]:
     """All edges that are not in the set: (edges, degree) int64, rows ascending."""
     every = every_subset(records, degree)
     return every[~_contains(np.sort(edge_keys(edges, records)), edge_keys(every, records))]
 
 
-def edge_keys(edges: NDArray[np.int64], records: int) -> NDArray[np.int64]:
+def edge_keys(edges: NDArray[np.integer], records: int) -> NDArray[np.int64]:
     """One number per set of records: (edges,) int64. Their order is that of the ascending rows."""
     ascending = np.sort(edges, axis=1)
     keys = np.zeros(len(edges), dtype=np.int64)

@@ -35,13 +35,13 @@ from umpc.ustat.cell_rows import (
     RecordBlock,
     SampledCell,
 )
-from umpc.ustat.edge_blocks import MOST_INT32, EdgeBlocks, in_blocks
+from umpc.ustat.edge_blocks import MOST_INT32
 from umpc.ustat.sampling import (
     Words,
-    balanced_blocks,
+    balanced,
+    biregular,
     edge_count,
     matchings,
-    numbered_biregular,
     pairings_of,
     two_sample_edge_count,
     uniform,
@@ -158,10 +158,10 @@ def expand(rule: str, counts: Sequence[int], words: Words, degree: int = 2) -> H
         _check_countable(count, f"sets of {degree} of {records} records")
         return Hypergraph(tuple(counts), degree, count, _all_sets(counts, degree))
     if pairings:
-        blocks = in_blocks(matchings(records, pairings, words).T)
+        edges: NDArray[np.integer] = matchings(records, pairings, words)
     else:
-        blocks = balanced_blocks(records, count, words, degree)
-    return _over_nodes(blocks, count, counts, degree)
+        edges = balanced(records, count, words, degree)
+    return _over_nodes(edges, counts)
 
 
 def expand_drawn(
@@ -177,16 +177,16 @@ def expand_drawn(
     if count == comb(records, degree):
         _check_countable(count, f"sets of {degree} of {records} records")
         return Hypergraph(tuple(counts), degree, count, _all_sets(counts, degree))
-    drawn = uniform(records, count, most, words, degree)
-    return _over_nodes(in_blocks(drawn.T), count, counts, degree)
+    return _over_nodes(uniform(records, count, most, words, degree), counts)
 
 
-def _over_nodes(blocks: EdgeBlocks, count: int, counts: Sequence[int], degree: int) -> Hypergraph:
+def _over_nodes(edges: NDArray[np.integer], counts: Sequence[int]) -> Hypergraph:
     """The cells of edges over records that are numbered through all nodes.
 
-    Args: blocks: `count` edges in all.
+    Args: edges: (edges, k).
     """
-    cells = sorted_by_owners(blocks, count, [RecordNumbering.of(counts)] * degree)
+    count, degree = edges.shape
+    cells = sorted_by_owners(edges.T, [RecordNumbering.of(counts)] * degree)
     return Hypergraph(tuple(counts), degree, count, cells)
 
 
@@ -214,10 +214,10 @@ def expand_two_sample(
     if count == sum(zeros) * sum(ones):
         _check_countable(count, f"pairs of {sum(zeros)} and {sum(ones)} records")
         return Hypergraph(counts, 2, count, _all_pairs(class_counts))
-    blocks = numbered_biregular(sum(zeros), sum(ones), count, words)
+    edges = biregular(sum(zeros), sum(ones), count, words)
     # a table has its records of class 0 first
     numberings = [RecordNumbering.of(zeros), RecordNumbering.of(ones, before=zeros)]
-    return Hypergraph(counts, 2, count, sorted_by_owners(blocks, count, numberings))
+    return Hypergraph(counts, 2, count, sorted_by_owners(edges.T, numberings))
 
 
 def _check_countable(count: int, what: str) -> None:
@@ -251,11 +251,6 @@ def _all_pairs(class_counts: Sequence[tuple[int, int]]) -> dict[Owners, Cell]:
 
 # --- sorted edges ---------------------------------------------------------------------------------
 
-COUNTED = 1 << 16
-"""Up to so many combinations of owners, edges are counted in one array."""
-FEW_CELLS = 64
-"""Up to so many cells of a block, each is copied as a slice."""
-
 
 @dataclass(frozen=True)
 class RecordNumbering:
@@ -282,104 +277,27 @@ class RecordNumbering:
 
 
 def sorted_by_owners(
-    blocks: EdgeBlocks, count: int, numberings: Sequence[RecordNumbering]
+    edges: NDArray[np.integer], numberings: Sequence[RecordNumbering]
 ) -> ListedCells:
     """The cells that have edges, under their owners, in canonical order.
 
     Edges keep their order within a cell.
 
-    Args: count: the number of edges. numberings: of each slot.
+    Args: edges: (k, edges). numberings: of each slot.
     """
     shape = tuple(len(numbering.zero) for numbering in numberings)
-    code = _codes(blocks, count, numberings, shape)
-    codes, sizes = _sizes(code, prod(shape))
-    owners = np.stack(np.unravel_index(codes, shape), axis=1)
-    most = max(len(numbering.node) for numbering in numberings)
-    kind = np.dtype(np.int32 if most <= MOST_INT32 else np.int64)
-    zeros = [
-        numbering.zero[of_slot].astype(kind)
-        for numbering, of_slot in zip(numberings, owners.T, strict=True)
-    ]
-    placed = np.empty((len(shape), count), dtype=kind)
-    stops = np.cumsum(sizes)
-    free = stops - sizes
-    start = 0
-    for edges in blocks():
-        stop = start + edges.shape[1]
-        _place(edges, code[start:stop], codes, zeros, free, placed)
-        start = stop
-    return ListedCells(CellRows(owners, sizes), shape, placed)
-
-
-def _codes(
-    blocks: EdgeBlocks, count: int, numberings: Sequence[RecordNumbering], shape: tuple[int, ...]
-) -> NDArray[np.unsignedinteger]:
-    """One number for the owners of each edge, as `np.ravel_multi_index` counts them."""
-    code = np.empty(count, dtype=np.min_scalar_type(prod(shape)))
-    start = 0
-    for edges in blocks():
-        part = code[start : start + edges.shape[1]]
-        part[:] = 0
-        for numbering, nodes, records in zip(numberings, shape, edges, strict=True):
-            part *= part.dtype.type(nodes)
-            part += numbering.node.take(records).astype(part.dtype, copy=False)
-        start += len(part)
-    return code
-
-
-def _sizes(
-    code: NDArray[np.unsignedinteger], most: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The distinct codes below `most`, ascending, and the number of edges of each."""
-    if most > COUNTED:
-        codes, sizes = np.unique(code, return_counts=True)
-        return codes.astype(np.int64), sizes
-    at_once = max(COUNTED, most)
-    counted = np.zeros(most, dtype=np.int64)
-    for start in range(0, len(code), at_once):
-        counted += np.bincount(code[start : start + at_once], minlength=most)
-    codes = np.flatnonzero(counted)
-    return codes, counted[codes]
-
-
-def _place(
-    edges: NDArray[np.integer],
-    code: NDArray[np.unsignedinteger],
-    codes: NDArray[np.int64],
-    zeros: Sequence[NDArray[np.integer]],
-    free: NDArray[np.int64],
-    placed: NDArray[np.integer],
-) -> None:
-    """Put the edges of a block at the next free places of their cells.
-
-    Args:
-        codes: all distinct codes, ascending.
-        zeros: of each slot, the number from which each cell's records are counted.
-        free: the next free place of each cell; it moves on.
-    """
+    # one number for the owners of each edge, as `np.ravel_multi_index` counts them
+    code = np.zeros(edges.shape[1], dtype=np.min_scalar_type(prod(shape)))
+    for numbering, nodes, records in zip(numberings, shape, edges, strict=True):
+        code *= code.dtype.type(nodes)
+        code += numbering.node.take(records).astype(code.dtype, copy=False)
+    codes, sizes = np.unique(code, return_counts=True)
+    owners = np.stack(np.unravel_index(codes.astype(np.int64), shape), axis=1)
     order = np.argsort(code, kind="stable")
-    ascending = code[order]
-    firsts = np.flatnonzero(ascending[1:] != ascending[:-1]) + 1
-    firsts = np.concatenate([np.zeros(min(1, len(code)), dtype=np.int64), firsts])
-    sizes = np.diff(firsts, append=len(code))
-    cells = np.searchsorted(codes, ascending[firsts])
-    for row, records, zero in zip(placed, edges, zeros, strict=True):
-        numbers = records.take(order).astype(placed.dtype, copy=False)
-        numbers -= np.repeat(zero[cells], sizes)
-        _copy(numbers, row, free[cells], firsts, sizes)
-    free[cells] += sizes
-
-
-def _copy(
-    numbers: NDArray[np.integer],
-    row: NDArray[np.integer],
-    targets: NDArray[np.int64],
-    firsts: NDArray[np.int64],
-    sizes: NDArray[np.int64],
-) -> None:
-    """Copy runs of numbers to their targets in a row."""
-    if len(sizes) > FEW_CELLS:
-        row[np.repeat(targets - firsts, sizes) + np.arange(len(numbers))] = numbers
-        return
-    for target, first, size in zip(targets.tolist(), firsts.tolist(), sizes.tolist(), strict=True):
-        row[target : target + size] = numbers[first : first + size]
+    most = max(len(numbering.node) for numbering in numberings)
+    placed = np.empty(edges.shape, dtype=np.int32 if most <= MOST_INT32 else np.int64)
+    rows = zip(placed, edges, numberings, owners.T, strict=True)
+    for row, records, numbering, of_slot in rows:
+        row[:] = records.take(order)
+        row -= np.repeat(numbering.zero[of_slot].astype(row.dtype), sizes)
+    return ListedCells(CellRows(owners, sizes), shape, placed)

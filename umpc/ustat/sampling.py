@@ -49,11 +49,9 @@ from numpy.typing import NDArray
 
 from umpc.errors import RangeError, StudyError, TooFewRecords
 from umpc.ustat.edge_blocks import (
-    EdgeBlocks,
-    biregular_blocks,
-    circulant_blocks,
+    biregular_edges,
+    circulant_edges,
     complement,
-    in_blocks,
     level,
     narrowed,
     random_edges,
@@ -177,27 +175,22 @@ def two_sample_max_degree(count: int, zeros: int, ones: int) -> int:
     return -(-count // min(zeros, ones))
 
 
-def balanced(records: int, count: int, words: Words, degree: int = 2) -> NDArray[np.int64]:
+def balanced(records: int, count: int, words: Words, degree: int = 2) -> NDArray[np.integer]:
     """Distinct edges with degrees as equal as possible.
 
-    Returns: (count, degree) int64, each row ascending, in no particular order.
+    Returns: (count, degree) int32 or int64, each row ascending, in no particular order.
     Raises: RangeError where the records are too many for the edges to be numbered by int64.
     """
-    return _whole(balanced_blocks(records, count, words, degree))
-
-
-def balanced_blocks(records: int, count: int, words: Words, degree: int = 2) -> EdgeBlocks:
-    """The edges of `balanced` in the same order, (degree, edges of the block) each."""
-    if degree == 1:
-        return in_blocks(narrowed(random_order(records, words))[None, :count])
-    if records**degree > 1 << 63:
+    if degree > 1 and records**degree > 1 << 63:
         raise RangeError(
             f"{records} records are too many for edges of {degree}; at most 2^{63 // degree}"
         )
     order = random_order(records, words)
+    if degree == 1:
+        return narrowed(order)[:count, None]
     if degree > 2:
-        return in_blocks(_levelled(order, count, words, degree).T)
-    return circulant_blocks(order, count)
+        return _levelled(order, count, words, degree)
+    return circulant_edges(order, count).T
 
 
 def _levelled(order: NDArray[np.int64], count: int, words: Words, degree: int) -> NDArray[np.int64]:
@@ -226,24 +219,15 @@ def matchings(records: int, pairings: int, words: Words) -> NDArray[np.int64]:
     return np.sort(edges, axis=1)
 
 
-def biregular(zeros: int, ones: int, count: int, words: Words) -> NDArray[np.int64]:
+def biregular(zeros: int, ones: int, count: int, words: Words) -> NDArray[np.integer]:
     """Distinct pairs of a class-0 and a class-1 record, with equal degrees inside either class.
 
     Degrees of one class differ by at most 1.
 
-    Returns: (count, 2) int64, numbers of records inside their class, in no particular order.
+    Returns: (count, 2) int32 or int64, numbers of records inside their class, in no particular
+    order.
     """
-    return _whole(numbered_biregular(zeros, ones, count, words))
-
-
-def numbered_biregular(zeros: int, ones: int, count: int, words: Words) -> EdgeBlocks:
-    """The edges of `biregular` in the same order, (2, edges of the block) each."""
-    return biregular_blocks([random_order(size, words) for size in (zeros, ones)], count)
-
-
-def _whole(blocks: EdgeBlocks) -> NDArray[np.int64]:
-    """All edges: (edges, k) int64."""
-    return np.concatenate([*blocks()], axis=1, dtype=np.int64).T
+    return biregular_edges([random_order(size, words) for size in (zeros, ones)], count).T
 
 
 # --- drawn edges ----------------------------------------------------------------------------------
