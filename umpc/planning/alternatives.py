@@ -13,14 +13,10 @@ public, or older than the sites' data, so that the settings tell nothing about t
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from math import sqrt
-from typing import Any, TypeVar
+from typing import Any
 
 from umpc.coordinator.studyfile import StudyFile
 from umpc.errors import StudyError, UmpcError
@@ -227,35 +223,25 @@ def alternatives(
     tell: Callable[[str], None],
     machines: Machines | None = None,
 ) -> Iterator[Alternative | Impossible]:
-    """Plan the study by each variant of each protocol, on all cores; results come in order.
+    """Plan the study by each variant of each protocol.
 
     Args:
         records: each node's number of records, as `umpc plan` takes them.
         table: a table like the sites' own.
         error: the root mean squared error that is asked for.
-        tell: called with each label, before that alternative is awaited.
+        tell: called with each label, before that alternative is planned.
         machines: the results of earlier trials, by kind of study.
     """
     machines = {} if machines is None else machines
-    ways = [
-        (protocol, variant)
-        for protocol in PROTOCOLS.values()
-        for variant in protocol.variants(error)
-    ]
-
-    def plan(way: tuple[StudyProtocol, Variant]) -> Alternative | Impossible:
-        protocol, variant = way
-        try:
-            study = _study_of(file, protocol, variant, records, table)
-            attempt = attempt_over(study, records)
-            return _predicted(variant.label, attempt, table, network, machines)
-        except UmpcError as reason:
-            return Impossible(variant.label, reason.message)
-
-    planned = map_on_cores(plan, ways)
-    for _, variant in ways:
-        tell(variant.label)
-        yield next(planned)
+    for protocol in PROTOCOLS.values():
+        for variant in protocol.variants(error):
+            tell(variant.label)
+            try:
+                study = _study_of(file, protocol, variant, records, table)
+                attempt = attempt_over(study, records)
+                yield _predicted(variant.label, attempt, table, network, machines)
+            except UmpcError as reason:
+                yield Impossible(variant.label, reason.message)
 
 
 def _study_of(
@@ -307,53 +293,7 @@ def _predicted(
         error=protocol.error(attempt, table),
         delta=float(delta_of(attempt.sizes)),
         cost=cost,
-        seconds=seconds_of(attempt, cost, table, network, machines, is_compared=True),
+        seconds=seconds_of(attempt, cost, table, network, machines),
         trust=trust.grade,
         assumed=trust.who,
     )
-
-
-# --- cores ----------------------------------------------------------------------------------------
-
-J = TypeVar("J")
-R = TypeVar("R")
-
-_inherited: list[tuple[Callable[[Any], Any], Sequence[Any]]] = []
-
-
-def map_on_cores(work: Callable[[J], R], jobs: Sequence[J]) -> Iterator[R]:
-    """The results of `work` over the jobs, in their order.
-
-    The processes are forks of this one, so they have its caches and only results are copied. Where
-    a fork is not possible, or there is one core, the jobs run one after the other in this process.
-
-    Args: work: its results can be pickled, and it changes nothing that others read.
-    """
-    processes = min(_cores(), len(jobs))
-    if processes < 2 or not _may_fork():
-        yield from map(work, jobs)
-        return
-    with ProcessPoolExecutor(
-        processes, multiprocessing.get_context("fork"), _inherit, (work, jobs)
-    ) as pool:
-        yield from pool.map(_run, range(len(jobs)))
-
-
-def _inherit(work: Callable[[Any], Any], jobs: Sequence[Any]) -> None:
-    """Called in each fork: arguments of its start are inherited, not pickled."""
-    _inherited[:] = [(work, jobs)]
-
-
-def _run(number: int) -> Any:
-    work, jobs = _inherited[0]
-    return work(jobs[number])
-
-
-def _cores() -> int:
-    """The cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else 1
-
-
-def _may_fork() -> bool:
-    """Whether no library runs threads that a fork would lose."""
-    return "grpc" not in sys.modules

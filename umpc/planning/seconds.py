@@ -80,7 +80,7 @@ VECTORS = 2.5
 """The vectors of cells that a node of a grid holds at the same time: its own, a mask, a total.
 
 `python -m bench.planned` measures all of these."""
-LISTED_EDGE_BYTES = 20
+LISTED_EDGE_BYTES = 25
 """The memory of an edge while E is drawn and sorted by owners; `python -m bench scaling` prints it.
 
 E of all sets of records is never listed."""
@@ -246,15 +246,11 @@ def seconds_of(
     table: ReferenceTable,
     network: Network,
     machines: Machines,
-    *,
-    is_compared: bool = False,
 ) -> Seconds:
     """The seconds of a run.
 
     Args:
         machines: the results of earlier trials, by kind of study; a trial of another kind is added.
-        is_compared: the study is one of many alternatives. Where its bytes tell its work well, they
-            stand for a trial.
     """
     study = attempt.study
     work = protocol_of(study).table_work(attempt)
@@ -266,11 +262,6 @@ def seconds_of(
     if not isinstance(attempt, SharedAttempt):
         raise LocalProtocolError("a study without a trial has edges that nodes share")
     key = (study.protocol, study.backend, study.noise)
-    bytes_tell = None
-    if is_compared and key not in machines:
-        bytes_tell = machine_of_bytes(study, cost.bytes_online, _shared_edges(attempt))
-    if bytes_tell is not None:
-        return predict_seconds(attempt, cost, bytes_tell, network)
     if key not in machines:
         machines[key] = measure_machine(study)
     return predict_seconds(attempt, cost, machines[key], network)
@@ -412,15 +403,6 @@ def measure_machine(study: Study) -> Machine:
         dealing += dealt * counts[shares] / whole
         evaluating += evaluated * counts[shares] / whole
     return Machine(dealing, evaluating)
-
-
-def machine_of_bytes(study: Study, bytes_online: int, edges: int) -> Machine | None:
-    """The speed of a usual machine, where bytes tell it (`Protocol.byte_seconds`). No trial runs.
-
-    Args: bytes_online: of the study's edges in all. edges: those with several owners.
-    """
-    seconds = protocol_of(study).byte_seconds(study)
-    return None if seconds is None else Machine(0.0, seconds * bytes_online / max(1, edges))
 
 
 def _ready(study: Study) -> EdgesInMemory | None:

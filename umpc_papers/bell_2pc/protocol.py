@@ -121,9 +121,6 @@ class BellTwoPc(UMpc):
         rule = study.edges if relative else "1p"
         return study.replaced(edges=rule, delta="", max_colluding=0)
 
-    def byte_seconds(self, study: Study) -> float | None:
-        return 100e-9
-
     def tuned(self, attempt: Attempt, table: ReferenceTable) -> Study | None:
         def predict(study: Study) -> float:
             other = attempt.with_study(study)

@@ -480,14 +480,6 @@ class StudyProtocol(ABC):
         """The study without noise over all sets, to measure the work for one edge."""
         return study.replaced(edges="all", max_colluding=0)
 
-    def byte_seconds(self, study: Study) -> float | None:
-        """Seconds of all owners for a byte of their edges' messages on data, where bytes tell them.
-
-        Kernels differ by half of it each way. It was measured on one machine, as a trial measures
-        it: Kendall's tau over narrow and wide fields, a covariance, and Spearman's rho.
-        """
-        return None
-
     def variants(self, error: float | None) -> Iterator[Variant]:
         """The ways to run a statistic by this protocol, for the planner's table.
 

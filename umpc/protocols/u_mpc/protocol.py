@@ -240,9 +240,6 @@ class UMpc(StudyProtocol):
             edges="all", epsilon=LOUD, delta="", max_colluding=0, noise="distributed"
         )
 
-    def byte_seconds(self, study: Study) -> float | None:
-        return {"garbled": 18e-9, "triples": 110e-9}.get(study.backend)
-
     def variants(self, error: float | None) -> Iterator[Variant]:
         yield Variant(self.name, {})
         yield Variant(f"{self.name}, sampling = noise", {}, edges_for_noise)
