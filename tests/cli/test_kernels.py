@@ -13,7 +13,6 @@ from umpc.coordinator.studyfile import load_kernel
 from umpc.errors import KernelError, StudyError
 from umpc.study.computation import computation_hash
 from umpc.study.parts import FieldText
-from umpc.ustat import statistics
 from umpc.ustat.statistics import LIBRARY
 from umpc.ustat.text import to_text
 
@@ -62,24 +61,9 @@ def test_a_kernel_is_explained_with_range_sensitivity_and_cost(tmp_path, monkeyp
         assert words in output, output
 
 
-def test_every_statistic_of_the_list_has_a_range_and_costs():
-    """Compile the whole library, which takes some seconds."""
-    output = CliRunner().invoke(kernels, ["--costs"]).output
-    assert "range [-1, 1], Δf 2; against lying nodes Δf 6" in output
-    assert output.count("; not for lying nodes: ") == 24
-    degrees = [statistic.degree for statistic in LIBRARY.values()]
-    assert output.count(" AND gates and ") == degrees.count(2) and "not possible" not in output
-    assert output.count(" ANDs by triples of ") == sum(degree > 2 for degree in degrees)
-    assert output.count(" range [") >= len(LIBRARY)
-
-
-def test_the_list_with_costs_adds_lines_to_a_statistic(limit):
-    two = {name: LIBRARY[name] for name in ("mean", "kendall_tau")}
-    limit(statistics, LIBRARY=two)
-    plain, costs = (CliRunner().invoke(kernels, given).output for given in ([], ["--costs"]))
-    assert "rounds" not in plain and set(plain.splitlines()) < set(costs.splitlines())
-    assert "range [-1, 1], Δf 2; against lying nodes Δf 6" in costs
-    assert "without a dealer: 5 rounds; " in costs
+def test_the_list_says_where_costs_are():
+    refused = CliRunner().invoke(kernels, ["--costs"])
+    assert refused.exit_code == 2 and "`umpc kernels explain` prints costs" in refused.output
 
 
 def test_an_explanation_says_what_lying_nodes_can_do(tmp_path, monkeypatch):

@@ -36,61 +36,35 @@ from umpc.ustat.text import to_text
 
 SHOWN = 160
 """Characters of a kernel's text that the list shows."""
-EXAMPLE_UPPER = 127
-"""The list takes fields of whole numbers from 0 to this one, labels of two or three, ten strata."""
 
 
 @click.group(invoke_without_command=True)
-@click.option(
-    "--costs",
-    is_flag=True,
-    help="Also compile every statistic, and print its range, its sensitivity and its cost for "
-    "fields of whole numbers from 0 to 127. It takes some seconds.",
-)
+@click.option("--costs", is_flag=True, hidden=True)
 @click.pass_context
 def kernels(context: click.Context, costs: bool) -> None:
     """List the library's statistics with their formulas and sources.
 
     To see what one statistic, or your own kernel, computes and costs: umpc kernels explain --help
 
-    An edge is a set of records, for example a pair. Its cost depends on how many sites own its
-    records. With --costs the list shows the cost of an edge whose records are all at different
-    sites.
+    An edge is a set of records, for example a pair.
     """
+    if costs:
+        raise click.UsageError("--costs is gone: `umpc kernels explain` prints costs. Leave it out")
     if context.invoked_subcommand is None:
         for statistic in LIBRARY.values():
-            _list(statistic, costs)
+            _list(statistic)
 
 
-def _list(statistic: Statistic, with_costs: bool) -> None:
-    """Print one statistic: its name and title, its kernels, its cost, its source."""
-
+def _list(statistic: Statistic) -> None:
+    """Print one statistic: its name and title, its kernels, its source."""
     name = f"{statistic.name}({', '.join(statistic.arguments)})"
     click.echo(f"{name}: {statistic.title}  [{'; '.join(_marks(statistic))}]")
-    if with_costs:
-        _list_costs(statistic)
-    else:
-        for expression in statistic.expressions(_columns(statistic), _parameters(statistic)):
-            click.echo(f"    {_shortened(to_text(expression))}")
+    columns = [argument.removesuffix("...") for argument in statistic.arguments]
+    parameters = {"cells": "128"} if statistic.name == "uniformity" else {}
+    for expression in statistic.expressions(columns, parameters):
+        text = to_text(expression)
+        click.echo(f"    {text if len(text) <= SHOWN else text[:SHOWN] + ' …'}")
     click.echo(f"    {statistic.citation}")
-
-
-def _list_costs(statistic: Statistic) -> None:
-    """Print the formulas of a statistic, each with its range, and the cost of an edge."""
-
-    found = _example_kernels(statistic)
-    for kernel in found:
-        interval = kernel.interval
-        click.echo(f"    {_shortened(to_text(kernel.expression))}")
-        line = f"      range [{interval.low}, {interval.high}], Δf {interval.width}"
-        click.echo(f"{line}; {against_liars(kernel)}")
-    program = masked_program(found, statistic.sampling == "two_sample")
-    for line in cost_lines(found, program):
-        click.echo(f"    {line}")
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= SHOWN else text[:SHOWN] + " …"
 
 
 def _marks(statistic: Statistic) -> Iterator[str]:
@@ -101,31 +75,6 @@ def _marks(statistic: Statistic) -> Iterator[str]:
         yield "two classes by a public label"
     if statistic.parameters:
         yield f"parameters {', '.join(p.name for p in statistic.parameters)}"
-
-
-def _example_kernels(statistic: Statistic) -> list[Kernel]:
-    """The statistic's kernels over the list's fields."""
-    columns = _columns(statistic)
-    fields = [_example(column, statistic.degree) for column in columns]
-    return library_kernels(statistic, columns, _parameters(statistic), fields)
-
-
-def _columns(statistic: Statistic) -> list[str]:
-    return [argument.removesuffix("...") for argument in statistic.arguments]
-
-
-def _parameters(statistic: Statistic) -> dict[str, str]:
-    return {"cells": "128"} if statistic.name == "uniformity" else {}
-
-
-def _example(column: str, degree: int) -> str:
-    """A field of the list, as `--field` takes it."""
-    if column == "stratum":
-        return "stratum=0:9"
-    if column not in ("label", "event"):
-        return f"{column}=0:{EXAMPLE_UPPER}"
-    # the volume under the surface has three classes
-    return f"{column}=0:2" if degree == 3 else f"{column}=0:1"
 
 
 @kernels.command()
@@ -252,20 +201,6 @@ def _hash(
 
 
 # --- kernel cost ----------------------------------------------------------------------------------
-
-
-def cost_lines(found: Sequence[Kernel], program: Program) -> Iterator[str]:
-    """The cost of an edge whose records are all at different sites."""
-    if not program.plans:
-        yield "1 round; no messages between nodes, because every set is one record"
-        return
-    plan = list(program.plans.values())[-1]
-    opened = sum(plan.open_width(layer, 0) for layer in range(len(plan.layers)))
-    dealt = sum(map(plan.dealt_bits, plan.everybody)) // 8
-    edge = f"an edge: each owner opens {opened} bit(s), the dealer deals {dealt} bytes"
-    yield f"{program.rounds + 1} rounds; {edge}"
-    alone = _garbled(found) if found[0].degree == 2 else _triples(found)
-    yield f"without a dealer: {alone}"
 
 
 def print_cost(found: Sequence[Kernel], program: Program) -> None:
