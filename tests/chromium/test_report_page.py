@@ -108,9 +108,6 @@ def test_it_fits_the_screen_folded_and_open(browser, saved, width, scheme):
             part.click()
         unfolded = looks(page)
         assert unfolded["folded"] == 0
-        timeline = page.locator(".timeline")
-        assert all(each.bounding_box()["width"] <= width for each in timeline.all()), "it is cut"
-        assert all(each.bounding_box()["height"] < 40 for each in page.locator(".step").all())
         assert all(text["visible"] for text in unfolded["texts"])
         assert is_dark(folded) == is_dark(unfolded) == (scheme == "dark")
         keep(page, saved, f"{width}-{scheme}-open")

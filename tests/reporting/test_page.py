@@ -156,9 +156,9 @@ def test_the_records_that_count_are_told_with_the_number_of_columns(report):
     assert "with a missing value in any column is left out" in where
 
 
-def test_every_step_of_every_node_is_a_bar(report):
-    drawn = page(report).partition("Steps over time")[2]
-    assert drawn.count("<rect") == len(TIMELINE)
+def test_every_step_of_every_node_has_its_seconds(report):
+    told = page(report).partition("Steps over time")[2]
+    assert told.count("<tr>") == len(TIMELINE)
     assert "Steps over time" not in page(replace(report, timeline=[]))
 
 
