@@ -27,6 +27,7 @@ def make_schema() -> str:
     _describe({"root": root}, "root", Report)
     _describe({"root": root}, "root", ReportDocument)
     _forget_modules(definitions)
+    _forget_empty_defaults({"root": root, **definitions})
     for key in ("title", "description"):
         root.pop(key, None)
     head = {
@@ -54,6 +55,14 @@ def _forget_modules(definitions: dict[str, Any]) -> None:
     for entry in definitions.values():
         if "description" in entry:
             entry["description"] = " ".join(entry["description"].split("\n\n")[0].split())
+
+
+def _forget_empty_defaults(definitions: dict[str, Any]) -> None:
+    """Versions of msgspec differ in whether they write the default of an empty list or table."""
+    for entry in definitions.values():
+        for each in entry.get("properties", {}).values():
+            if each.get("default") in ([], {}):
+                del each["default"]
 
 
 if __name__ == "__main__":

@@ -251,7 +251,6 @@ LIMITS: Limits = {
     "umpc.mpc.garbled.garbling": "EDGES",
     "umpc.mpc.garbled.plan": "CHECK_ROOM CHOICES_AT_ONCE EDGES LABELS_AT_ONCE MAX_PAYLOAD",
     "umpc.mpc.masked.cells": "FIELDS_BYTES",
-    "umpc.mpc.masked.dcf": "KERNEL",
     "umpc.mpc.masked.plan": "MATERIAL_BYTES MAX_CHUNK",
     "umpc.mpc.masked.plan_items": "ONE_PIECE PIECE",
     "umpc.mpc.transfers.correlated_ot": "PART",
@@ -284,11 +283,8 @@ LIMITS: Limits = {
     "umpc.transport.stream_reader": "REASON_SECONDS",
     "umpc.ustat.cell_rows": "AT_ONCE",
     "umpc.ustat.clear": "BLOCK_EDGES",
-    "umpc.ustat.edge_blocks": "BLOCK",
     "umpc.ustat.error_law": "LEAST_LOGARITHM NOTHING",
-    "umpc.ustat.hypergraph": "COUNTED FEW_CELLS",
     "umpc.ustat.ranges": "CHUNK",
-    "umpc.ustat.statistics": "LIBRARY",
 }
 """Module → its limits, waits and choices that a test may make small or fix."""
 
