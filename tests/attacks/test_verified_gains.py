@@ -1,4 +1,4 @@
-"""What a lie to a grid with proofs would gain: each attack is run to its end without its rule.
+"""Gains of a lie to a grid with proofs: each attack is run to its end without its rule.
 
 A liar wants more weight for one honest record than the noise covers, or to read a record. With a
 rule in its place, the same liar is named and gets nothing.
@@ -63,7 +63,7 @@ def unchecked(*checks: str) -> Iterator[None]:
 
 
 def twice_the_sum(run: VerifiedRun) -> int:
-    """What is released, without noise."""
+    """The release, without noise."""
     return run.attempt.ring.decode(sum(node.shares[0] for node in run.tables))
 
 
@@ -133,7 +133,7 @@ def test_either_check_alone_refuses_it(name, off):
 Proof = Callable[[VerifiedRun], AbstractContextManager]
 """How the liar computes its second message, once it has the total."""
 EARLY = bytes(32)
-"""What takes the place of the bytes that a challenge should follow."""
+"""Bytes in the place of those that a challenge should follow."""
 
 
 def lacking(inverses: Any, x: Any) -> Any:
@@ -245,7 +245,7 @@ CHALLENGES: dict[str, tuple[dict[str, Any], Lie, Proof | None, str]] = {
 
 @pytest.mark.parametrize("name", CHALLENGES)
 def test_a_challenge_that_is_known_early_would_hide_a_false_table(name):
-    """The same lie is found where the challenge follows from what was said before."""
+    """That lie is found where the challenge follows from what was said before."""
     early, lie, proof, check = CHALLENGES[name]
     assert is_refused(lambda: weight(lie, proof), check, "node-1")
     with lying("everybody", **early):
@@ -350,7 +350,7 @@ def test_an_answer_about_two_roots_would_be_a_fingerprint_of_a_record():
 
 
 def two_attempts() -> tuple[VerifiedRun, VerifiedRun]:
-    """The same study twice, as far as the dealer's answer of the first one."""
+    """One study twice, as far as the dealer's answer of the first one."""
     former, run = (begun(label=label) for label in ("a former attempt", "this attempt"))
     assert former.attempt.id != run.attempt.id
     return former.up().down().up(), run
@@ -485,7 +485,7 @@ def other_classes(run: VerifiedRun) -> None:
 
 
 def in_its_table_alone(run: VerifiedRun) -> None:
-    """The same table, over the list of its records as they are."""
+    """That table, over the list of its records as they are."""
     cells = run.cells_of(LIAR)
     other_classes(run)
     run.tables[LIAR].put_places(np.array(cells))

@@ -61,7 +61,7 @@ def octets(step: str, data: bytes, *owners: int) -> Frame:
 
 
 def first_frames(place: int, sent: dict[str, bytes]) -> Iterator[Frame]:
-    """What a node sends first."""
+    """A node's first messages."""
     table = table_digest(sent["salt"], sent["table"])
     yield words(HISTOGRAM, sent["table"])
     yield words(LIST, sent["list"], place)
@@ -69,7 +69,7 @@ def first_frames(place: int, sent: dict[str, bytes]) -> Iterator[Frame]:
 
 
 def opened_frames(place: int, opened: dict[str, Any]) -> Iterator[Frame]:
-    """What a node is told of all first messages; a list that is missing does not come."""
+    """A node is told this of all first messages; a list that is missing does not come."""
     yield words(TOTAL, opened["total"])
     for other in range(len(opened["salts"])):
         if other == place:
@@ -81,7 +81,7 @@ def opened_frames(place: int, opened: dict[str, Any]) -> Iterator[Frame]:
 
 
 def second_frames(place: int, sent: dict[str, bytes], signature: bytes) -> Iterator[Frame]:
-    """What a node sends next; a proof that is missing does not come."""
+    """A node's next messages; a proof that is missing does not come."""
     if sent:
         yield words(INVERSES, sent["inverses"], place)
         yield words(PROOF, sent["proof"], place)
@@ -260,7 +260,7 @@ def signs_itself(study, opened, signed, rows) -> Callable[[int, dict[str, bytes]
 
 
 def first_messages(opened: dict[str, Any], shown: list[bytes]) -> list[dict[str, bytes]]:
-    """What the nodes sent first: tables that fit their digests, and what everybody was told."""
+    """The nodes' first messages: tables that fit their digests, and what everybody was told."""
     tables = []
     for place, digest in enumerate(opened["tables"]):
         known = [*shown, *(each["table"] for each in HONEST["firsts"])]

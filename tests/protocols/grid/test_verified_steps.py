@@ -1,4 +1,4 @@
-"""What a clock outside can tell of a grid whose nodes may lie: sizes, and nothing of a record.
+"""A clock outside can tell this of a grid whose nodes may lie: sizes, and nothing of a record.
 
 Steps are lines executed in umpc (`tests/support/steps.py`), from the counting of records to the
 release; no clock is asked. Messages are compared in `test_verified.py`.

@@ -100,7 +100,7 @@ def known(label: str, count: int) -> np.ndarray:
 
 
 def observe_proof(run: Simulated) -> View:
-    """Of lists and the proof, and of the dealer's answer."""
+    """Frames of lists, of the proof, and of the dealer's answer."""
     transcript, answer = run.nodes[1].table.transcript, run.nodes[1].table.answer
     said, root = transcript.said[0], answer.statements[0].root
     x, r = proofs.challenge_x(root), proofs.challenge_r(run.attempt.id, answer.coin)
