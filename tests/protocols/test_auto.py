@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tests.support.protocols import one_node_study
 from tests.support.studyfiles import participants, planned_file
 from umpc.coordinator.studyfile import StudyFile, load_study_file
 from umpc.errors import KernelError, StudyError
+from umpc.planning.prediction import attempt_over
 from umpc.protocols.auto import Needs, grid_needs, pairs_needs
 from umpc.protocols.grid.binding import grid_of, least_cells_of
-from umpc.protocols.registry import checked, decode_study, find_protocol, is_open
+from umpc.protocols.registry import checked, decode_study, find_protocol, is_open, protocol_of
 from umpc.study.parts import FieldText
 from umpc.testing import lying
 from umpc.ustat.sampling import TWO_SAMPLE
@@ -19,6 +22,7 @@ from umpc.ustat.text import to_text
 
 FEW_CELLS = [{"name": name, "lower": 0, "upper": 15, "whole": True} for name in ("age", "balance")]
 WIDE = [{**FEW_CELLS[0], "upper": 2000}, {**FEW_CELLS[1], "upper": 2000}]
+LIARS = {"adversary": "lying_nodes", "max_colluding": 1}
 
 
 def loaded(folder, **changes) -> StudyFile:
@@ -47,7 +51,14 @@ def backend_of(folder, **changes) -> str:
         ({"protocol": "u-mpc"}, "shared"),
         ({"backend": "shared"}, "shared"),
         ({"coins": "dealt", "noise": "in_mpc"}, "shared"),
-        ({"adversary": "lying_nodes", "max_colluding": 1}, "shared"),
+        (LIARS, "grid"),
+        ({**LIARS, "edges": "all"}, "grid"),
+        ({**LIARS, "backend": "auto", "edges": "2n"}, "shared"),
+        ({**LIARS, "records": 10_000_000}, "grid"),
+        ({**LIARS, "records": 40_000_000}, "shared"),
+        ({**LIARS, "fields": WIDE}, "shared"),
+        ({**LIARS, "statistic": "spearman_rho"}, "grid"),
+        ({**LIARS, "backend": "auto", "edges": "2n", "statistic": "spearman_rho"}, "grid"),
         ({"preprocessing": "none", "backend": "auto"}, "grid"),
         ({"bins": {"age": 4}}, "grid"),
         ({"levels": 3, "fields": WIDE}, "grid"),
@@ -81,9 +92,50 @@ def test_the_reason_has_both_costs(tmp_path):
     assert loaded(tmp_path, records=20, backend="auto", edges="2n").chosen.startswith(
         "pairs: over 20"
     )
-    lying = loaded(tmp_path, adversary="lying_nodes", max_colluding=1)
-    assert lying.chosen.startswith("pairs, as every file without a definite backend")
     assert "lacks some" in loaded(tmp_path, coins="dealt", noise="in_mpc").chosen
+
+
+def test_where_nodes_may_lie_the_reason_has_the_noise_of_both_ways(tmp_path):
+    of_grid, of_pairs = r"the noise of a mean is 0\.0008", r"0\.0024 by pairs"
+    assert re.search(
+        f"^the grid: over .*; {of_grid}, and {of_pairs}$", loaded(tmp_path, **LIARS).chosen
+    )
+    named = loaded(tmp_path, **LIARS, backend="auto", edges="2n")
+    assert named.chosen.startswith("pairs, because the file names a number of edges")
+    triples = loaded(tmp_path, **LIARS, statistic="spearman_rho")
+    assert triples.chosen == "the grid, because pairs are not possible in this grade"
+
+
+def test_less_noise_is_worth_what_pairs_may_cost_unasked_and_no_more(tmp_path):
+    pairs = Needs(2e8, 5)
+    for grid, backend in (
+        (Needs(2e8, 8), "grid"),
+        (Needs(2.01e8, 5), "shared"),
+        (Needs(2e8, 8.1), "shared"),
+    ):
+        needs = {
+            "grid_needs": lambda *_, needs=grid: needs,
+            "pairs_needs": lambda *_: pairs,
+        }
+        with lying("coordinator", **needs):
+            assert backend_of(tmp_path, **LIARS) == backend
+    small = {"grid_needs": lambda *_: Needs(1e8, 8), "pairs_needs": lambda *_: Needs(1e6, 1)}
+    with lying("coordinator", **small):
+        assert backend_of(tmp_path, **LIARS) == "grid"
+        assert backend_of(tmp_path) == "shared", "honest nodes have the same noise"
+
+
+def test_the_needs_where_nodes_may_lie_are_about_those_of_the_plan(tmp_path):
+    for nodes, records in ((2, 20_000), (5, 100_000)):
+        file = loaded(
+            tmp_path, **LIARS, backend="grid", nodes=participants(*map(str, range(nodes)))
+        )
+        study = file.study("coordinator")
+        each = ",".join([str(records // nodes)] * nodes)
+        attempt = attempt_over(study, each)
+        exact = protocol_of(study).cost(attempt)
+        found = grid_needs(study, records).bytes
+        assert 0.95 < found / (exact.bytes_online + exact.bytes_offline) < 1.05
 
 
 def test_both_bytes_and_seconds_must_be_no_more(tmp_path):

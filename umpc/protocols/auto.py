@@ -8,6 +8,10 @@ because a study that is asked again must be the same study, or it would be charg
 The grid has no sampling error, and its noise on a mean is that of pairs. So it is taken wherever it
 needs no more bytes and no more seconds than the sets that the file would average over otherwise.
 Seconds are those of a line of 100 megabits a second, and of work at the rates below.
+
+Where nodes may lie, the grid also has less noise than pairs: its table is proved, and so it needs
+the honest sensitivity only. So it is taken up to BUDGET_BYTES, too, which a file of pairs that
+names no edges may cost. A file that names a number of edges has pairs in this grade.
 """
 
 from __future__ import annotations
@@ -20,7 +24,13 @@ from umpc.crypto.ring import RINGS, Ring
 from umpc.errors import UmpcError
 from umpc.mpc.transfers.ot_inner_products import correction_bytes
 from umpc.protocols.base.protocol import StudyProtocol
-from umpc.protocols.grid.binding import grid_of, least_cells_of, ring_of, work_seconds
+from umpc.protocols.grid.binding import (
+    grid_of,
+    least_cells_of,
+    proof_seconds,
+    ring_of,
+    work_seconds,
+)
 from umpc.protocols.grid.cross_terms import (
     BITS_A_BYTE_ROW,
     EXTENSION_ROW_BYTES,
@@ -28,10 +38,12 @@ from umpc.protocols.grid.cross_terms import (
     cross_pairs,
     entry_ranges,
 )
+from umpc.protocols.grid.lookup_proof import LIST_BYTES, check_lists
 from umpc.protocols.grid.masked_form import VECTORS_FROM
 from umpc.protocols.grid.settings import BACKEND, EDGES
 from umpc.protocols.registry import USUAL, chosen_protocol, find_protocol
-from umpc.protocols.u_mpc.theory import bits_of_an_edge
+from umpc.protocols.u_mpc.noise_binding import noise_of_sums
+from umpc.protocols.u_mpc.theory import BUDGET_BYTES, bits_of_an_edge
 from umpc.study.document import Study
 from umpc.study.settings import HONEST, keys_of
 from umpc.study.sizes import Member, Sizes
@@ -47,10 +59,9 @@ GARBLED_SECONDS = 2e-5
 TRANSFER_SECONDS = 1e-6
 """Seconds of a transfer of a cross term without a dealer, at both of its ends together."""
 PAIRS_OF_LIARS = (
-    "pairs, as every file without a definite backend has them in this grade; "
-    'backend = "grid" takes all sets, with less noise'
+    "pairs, because the file names a number of edges; in this grade the grid has less noise, and "
+    'edges = "all" or backend = "grid" allows it'
 )
-"""A file of this grade stays the study that it was, so that nothing is charged twice."""
 TWICE = 2
 """A table is worked on at the dealer, and then at all nodes at once."""
 
@@ -103,34 +114,55 @@ def choose(entries: Mapping[str, Any], study_of: StudyOf, records: int | None) -
         return ChosenWay(
             pairs, by_pairs, "pairs, because the grid lacks some of the file's settings"
         )
-    if _is_of_liars(study_of, by_pairs):
+    some_sets = _possible(study_of, pairs, by_pairs)
+    is_of_liars = some_sets is not None and some_sets.adversary != HONEST
+    if is_of_liars and rest.get("edges", EDGES) != EDGES:
         return ChosenWay(pairs, by_pairs, PAIRS_OF_LIARS)
     count = USUAL_RECORDS if records is None else records
     if cheaper := _pairs_need_less(study_of, by_pairs, count):
         return ChosenWay(pairs, by_pairs, cheaper)
     try:
-        of_grid = grid_needs(study_of(grid, by_grid), count)
+        all_sets = study_of(grid, by_grid)
+        of_grid = grid_needs(all_sets, count)
     except UmpcError as error:
         return ChosenWay(
             pairs, by_pairs, f"pairs, because the grid is not possible: {error.message}"
         )
+    if some_sets is None and all_sets.adversary != HONEST:
+        return ChosenWay(grid, by_grid, "the grid, because pairs are not possible in this grade")
     try:
-        of_pairs = pairs_needs(study_of(pairs, by_pairs), count)
+        some_sets = study_of(pairs, by_pairs)
+        of_pairs = pairs_needs(some_sets, count)
     except UmpcError:
         return ChosenWay(pairs, by_pairs, "pairs")  # whoever makes the study is told why not
-    is_cheaper = of_grid.bytes <= of_pairs.bytes and of_grid.seconds <= of_pairs.seconds
+    allowed = _allowed(some_sets, of_pairs)
+    is_better = of_grid.bytes <= allowed.bytes and of_grid.seconds <= allowed.seconds
     compared = f"over {count:,} records the grid needs {of_grid}, and pairs {of_pairs}"
-    if is_cheaper:
+    if all_sets.adversary != HONEST:
+        noise, of_sampled = (noise_of_mean(each, count) for each in (all_sets, some_sets))
+        is_better = is_better and noise <= of_sampled
+        compared += f"; the noise of a mean is {noise:.2g}, and {of_sampled:.2g} by pairs"
+    if is_better:
         return ChosenWay(grid, by_grid, f"the grid: {compared}")
     return ChosenWay(pairs, by_pairs, f"pairs: {compared}")
 
 
-def _is_of_liars(study_of: StudyOf, by_pairs: Mapping[str, Any]) -> bool:
-    """Whether nodes may lie in a study of pairs that is possible."""
+def _possible(
+    study_of: StudyOf, protocol: StudyProtocol, settings: Mapping[str, Any]
+) -> Study | None:
+    """The file's study by a protocol; None where that is not possible."""
     try:
-        return study_of(_ways()[0], by_pairs).adversary != HONEST
+        return study_of(protocol, settings)
     except UmpcError:
-        return False
+        return None
+
+
+def _allowed(study: Study, pairs: Needs) -> Needs:
+    """The most that the grid may need. Args: study: of pairs. pairs: what it needs."""
+    if study.adversary == HONEST:
+        return pairs
+    # less noise is worth what pairs may cost without being asked
+    return Needs(max(pairs.bytes, BUDGET_BYTES), max(pairs.seconds, BUDGET_BYTES / LINE))
 
 
 def _pairs_need_less(study_of: StudyOf, by_pairs: Mapping[str, Any], records: int) -> str:
@@ -146,7 +178,7 @@ def _pairs_need_less(study_of: StudyOf, by_pairs: Mapping[str, Any], records: in
         tables = table_bytes(least_cells_of(study), len(study.nodes), RINGS[0])
     except UmpcError:
         return ""
-    if tables <= of_pairs.bytes:
+    if tables <= _allowed(study, of_pairs).bytes:
         return ""
     least = f"at least {_short(tables / 1e6)} MB"
     return f"pairs: over {records:,} records the grid needs {least}, and pairs {of_pairs}"
@@ -190,6 +222,16 @@ def _sizes(study: Study, records: int) -> Sizes:
     return Sizes(study, records, records // 2 if study.two_sample else 0, len(study.nodes))
 
 
+def noise_of_mean(study: Study, records: int) -> float:
+    """The largest standard deviation of the noise of a sum's mean over the study's sets.
+
+    Raises: UmpcError.
+    """
+    sizes = _sizes(study, records)
+    rows = zip(noise_of_sums(sizes), study.parsed_kernels, strict=True)
+    return max(law.std * float(kernel.unit) for law, kernel in rows) / sizes.edges
+
+
 def pairs_needs(study: Study, records: int) -> Needs:
     """The bytes and seconds of sets of several owners. Raises: UmpcError."""
     nodes = len(study.nodes)
@@ -200,7 +242,7 @@ def pairs_needs(study: Study, records: int) -> Needs:
 
 
 def grid_needs(study: Study, records: int) -> Needs:
-    """The bytes and seconds of tables, which pass the coordinator's line; or of cross terms.
+    """The bytes and seconds of tables and lists through the coordinator; or of cross terms.
 
     Raises: UmpcError.
     """
@@ -211,7 +253,14 @@ def grid_needs(study: Study, records: int) -> Needs:
     tables = table_bytes(grid.cells, len(study.nodes), ring)
     dealt = grid.cells * ring.bytes * len(study.kernels) * (study.degree >= VECTORS_FROM)
     work = TWICE * work_seconds(grid)
-    return Needs(tables + dealt, (tables + dealt) / LINE + work)
+    lists = 0
+    if study.adversary != HONEST:
+        check_lists([records])
+        # every node gets the lists of all
+        lists = len(study.nodes) * LIST_BYTES * records
+        work += proof_seconds(records)
+    moved = tables + dealt + lists
+    return Needs(moved, moved / LINE + work)
 
 
 def _cross_terms_need(study: Study, ring: Ring, records: int) -> Needs:

@@ -18,6 +18,8 @@ from tests.support.local import local_study
 from tests.support.node_talks import run_of, talk_to
 from tests.support.sites import site_of
 from tests.support.studies import AUC, CLASSES, make_study
+from tests.support.studyfiles import participants, planned_file
+from umpc.coordinator.studyfile import load_study_file
 from umpc.errors import AlreadyReleased, DataError, RangeError, UmpcError
 from umpc.node.audit.trail import AuditRow
 from umpc.node.budget.ledger import Ledger
@@ -143,6 +145,45 @@ def test_the_same_file_whose_public_classes_were_exchanged_is_not_charged_again(
         assert 'Write categories = ["control", "case"]' in error.message
         assert "'case' should score higher there" in error.message
         assert (kinds(ledger), ledger.balance()) == before
+
+
+@pytest.mark.parametrize("edges", [{}, {"edges": "all"}], ids=str)
+@pytest.mark.parametrize("identity", [lambda study: study.hash, second_hash], ids=["3", "2"])
+def test_pairs_that_a_file_without_a_backend_was_are_not_charged_again(path, edges, identity):
+    """Where nodes may lie, such files were once of pairs, and now may be of the grid."""
+    (dealer,) = participants("dealer")
+    asked = {"dealer": dealer, "adversary": "lying_nodes", "max_colluding": 1, **edges}
+
+    def study_of(**changes: str) -> Study:
+        file = planned_file(path.parent, ("node-0", "south"), **asked, **changes)
+        return load_study_file(file).study("coordinator")
+
+    pairs, today = study_of(backend="shared"), study_of()
+    assert (pairs.backend, today.backend) == ("shared", "grid")
+    with opened(path) as ledger:
+        charged(ledger, identity(pairs))
+        before = kinds(ledger), ledger.balance()
+        for open_file in (today, study_of(backend="auto")):
+            error, sent = propose(open_file, ledger)
+            assert isinstance(error, AlreadyReleased) and not sent
+            assert 'Write backend = "shared" to have that result again at no cost' in error.message
+        assert (kinds(ledger), ledger.balance()) == before
+        refuse_former(site_of(ledger), today.replaced(name="anew"))
+        refuse_former(site_of(ledger), today.replaced(epsilon="1/2"))
+
+
+def test_the_result_of_these_pairs_is_sent_again(path):
+    (dealer,) = participants("dealer")
+    asked = {"dealer": dealer, "adversary": "lying_nodes", "max_colluding": 1, "backend": "shared"}
+    file = planned_file(path.parent, ("node-0", "south"), **asked)
+    pairs = load_study_file(file).study("coordinator")
+    released = m.Released(b"a" * 32, b"share", 9, 0)
+    with opened(path) as ledger:
+        ledger.reserve(pairs.hash, Fraction(1), Fraction(0))
+        pay(ledger, pairs.hash, released.attempt, encode_kept(released))
+        before = ledger.balance()
+        assert sent_by(pairs, ledger) == [released]
+        assert ledger.balance() == before
 
 
 def sent_by(study: Study, ledger: Ledger) -> list[m.NodeMessage]:

@@ -311,6 +311,14 @@ def refuse_former(site: Site, study: Study) -> None:
             f"{json.dumps([low, high], ensure_ascii=False)} to have that result again at no cost, "
             f"or give the study a new name"
         )
+    for former in protocol_of(study).former_ways(study.whole):
+        known = (former.hash, *(each for _, each in former_hashes(former)))
+        if any(site.ledger.released(each) is not None for each in known):
+            raise refused(
+                f'backend = "{former.backend}", which its file meant before. Write backend = '
+                f'"{former.backend}" to have that result again at no cost, or give the study a new '
+                "name to run it as it is now"
+            )
     for released_by, identity in former_hashes(study.whole):
         if site.ledger.released(identity) is not None:
             raise refused(

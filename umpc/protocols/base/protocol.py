@@ -204,6 +204,13 @@ class StudyProtocol(ABC):
         """The study with usual values for settings that depend on its kernels or fields."""
         return study
 
+    def former_ways(self, study: Study) -> Iterator[Study]:
+        """The studies that the file of this one may have been before, by another protocol.
+
+        A site that released one of them is not asked for this one: it would be charged twice.
+        """
+        return iter(())
+
     def proven_lie(
         self, study: Study, evidence: bytes, verify: Verify, dealer: bytes
     ) -> tuple[str, str]:

@@ -149,6 +149,14 @@ OPERATION_SECONDS = 5e-9
 `python -m bench grid` prints runs.
 """
 
+PROOF_SECONDS = 1.5e-6
+"""Seconds to prove a record's cell and to check all proofs, for each record of all nodes."""
+
+
+def proof_seconds(records: int) -> float:
+    """Seconds in which nodes that may lie prove so many records, and check the proofs, about."""
+    return PROOF_SECONDS * records
+
 
 def work_seconds(grid: Grid | DyadicGrid) -> float:
     """Seconds in which one process makes the masks of a table and applies its operators, about."""

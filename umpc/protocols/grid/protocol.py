@@ -20,7 +20,7 @@ import numpy as np
 from umpc.crypto import field
 from umpc.crypto.ring import Ring
 from umpc.crypto.signing import Verify
-from umpc.errors import LocalProtocolError, ProvenLie, RemoteProtocolError
+from umpc.errors import LocalProtocolError, ProvenLie, RemoteProtocolError, UmpcError
 from umpc.mpc.arrays import Words
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import require
@@ -34,6 +34,7 @@ from umpc.protocols.grid.binding import (
     cost_of,
     grid_attempt,
     grid_of,
+    proof_seconds,
     ring_of,
     statistic_of_grid,
     work_seconds,
@@ -63,7 +64,7 @@ from umpc.protocols.grid.verified import (
 )
 from umpc.protocols.u_mpc.noise_binding import noise_of_sums
 from umpc.protocols.u_mpc.protocol import UMpc, UMpcCoordinator
-from umpc.protocols.u_mpc.settings import noisy_sums, sum_reports
+from umpc.protocols.u_mpc.settings import UMpcSettings, noisy_sums, sum_reports
 from umpc.protocols.u_mpc.theory import error_of_sums
 from umpc.study.attempt import Attempt
 from umpc.study.cost import Cost
@@ -210,7 +211,30 @@ class GridProtocol(UMpc):
         if attempt.study.preprocessing == "none":
             return None
         work = work_seconds(require(attempt, GridAttempt).grid)
-        return work, work
+        is_proved = attempt.study.adversary != HONEST
+        return work, work + is_proved * proof_seconds(attempt.sizes.records)
+
+    def former_ways(self, study: Study) -> Iterator[Study]:
+        # files of this grade that named no backend were of pairs
+        if study.adversary == HONEST:
+            return
+        settings = study.settings_as(GridSettings)
+        if settings.bins or settings.levels:
+            return
+        pairs = UMpc()
+        for edges in ("", EDGES):
+            own = UMpcSettings(
+                edges=edges,
+                noise=settings.noise,
+                delta=settings.delta,
+                dealer=settings.dealer,
+            )
+            other = study.replaced(settings=own)
+            try:
+                pairs.check(other)  # else it was refused
+                yield pairs.complete(other)
+            except UmpcError:
+                return
 
     def exact_over_edges(self) -> ExactKind:
         return "all"
