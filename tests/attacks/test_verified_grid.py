@@ -159,6 +159,27 @@ def test_nodes_refuse_it_too_behind_a_coordinator_that_checks_nothing(name, sets
     assert run.tables[0].shares, "power: without the check the node makes a share"
 
 
+@pytest.mark.parametrize("name", TABLES)
+def test_one_honest_node_refuses_it_however_few_nodes_the_study_says_may_lie(name):
+    """max_colluding says whose noise suffices. The checks of a node hold without it."""
+    run = begun(max_colluding=0)
+    TABLES[name](run)
+
+    def moved(cells: np.ndarray) -> None:
+        """The other liar's table has a record in another cell than its list."""
+        cells[5] += np.uint64(1)
+        cells[6] = (int(cells[6]) - 1) % field.P
+
+    run.put(2, moved)
+    run.up().down().up().ask().down()
+    check, signatures = "the total is that of all tables", run.signatures
+    assert is_refused(lambda: run.tables[0].confirm(signatures), check, "coordinator")
+    no_share(run, (0,))
+    with without(check):
+        run.tables[0].confirm(signatures)
+    assert run.tables[0].shares, "power: without the check the node makes a share"
+
+
 WEIGHTY: dict[str, Lie] = {
     "honest": adding(),
     "amplified cells": adding(c8=2**20, c54=2**20),

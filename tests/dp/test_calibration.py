@@ -110,6 +110,15 @@ def test_epsilon_fails_if_fewer_are_honest_than_assumed():
     assert epsilon_of(left, 1) == pytest.approx(1.68, abs=0.01)
 
 
+@pytest.mark.parametrize(("honest", "epsilon"), [(2, 3.1), (4, 1.60), (8, 1.25), (32, 1.06)])
+def test_one_liar_more_than_assumed_costs_less_the_more_nodes_are_honest(honest, epsilon):
+    """docs/verified_grid.md, part 7: a node that checks for itself loses no more than this."""
+    sensitivity = 20
+    noise = DistributedLaplace(Fraction(1), sensitivity, honest, honest)
+    left = difference_pmf((honest - 1) / honest, float(noise.log_ratio))
+    assert 1.04 < epsilon_of(left, sensitivity) < epsilon
+
+
 # --- how far it reaches ---------------------------------------------------------------------------
 
 
