@@ -119,7 +119,7 @@ def choose(entries: Mapping[str, Any], study_of: StudyOf, records: int | None) -
     if is_of_liars and rest.get("edges", EDGES) != EDGES:
         return ChosenWay(pairs, by_pairs, PAIRS_OF_LIARS)
     count = USUAL_RECORDS if records is None else records
-    if cheaper := _pairs_need_less(study_of, by_pairs, count):
+    if cheaper := _pairs_need_less(some_sets, count):
         return ChosenWay(pairs, by_pairs, cheaper)
     try:
         all_sets = study_of(grid, by_grid)
@@ -128,20 +128,24 @@ def choose(entries: Mapping[str, Any], study_of: StudyOf, records: int | None) -
         return ChosenWay(
             pairs, by_pairs, f"pairs, because the grid is not possible: {error.message}"
         )
-    if some_sets is None and all_sets.adversary != HONEST:
-        return ChosenWay(grid, by_grid, "the grid, because pairs are not possible in this grade")
-    try:
-        some_sets = study_of(pairs, by_pairs)
-        of_pairs = pairs_needs(some_sets, count)
-    except UmpcError:
+    if some_sets is None:
+        if all_sets.adversary != HONEST:
+            reason = "the grid, because pairs are not possible in this grade"
+            return ChosenWay(grid, by_grid, reason)
         return ChosenWay(pairs, by_pairs, "pairs")  # whoever makes the study is told why not
+    try:
+        of_pairs = pairs_needs(some_sets, count)
+        of_liars = (each for each in (all_sets, some_sets) if each.adversary != HONEST)
+        noises = [noise_of_mean(each, count) for each in of_liars]
+    except UmpcError:
+        return ChosenWay(pairs, by_pairs, "pairs")
     allowed = _allowed(some_sets, of_pairs)
     is_better = of_grid.bytes <= allowed.bytes and of_grid.seconds <= allowed.seconds
     compared = f"over {count:,} records the grid needs {of_grid}, and pairs {of_pairs}"
-    if all_sets.adversary != HONEST:
-        noise, of_sampled = (noise_of_mean(each, count) for each in (all_sets, some_sets))
-        is_better = is_better and noise <= of_sampled
-        compared += f"; the noise of a mean is {noise:.2g}, and {of_sampled:.2g} by pairs"
+    if noises:
+        noise, by_sampling = noises
+        is_better = is_better and noise <= by_sampling
+        compared += f"; the noise of a mean is {noise:.2g}, and {by_sampling:.2g} by pairs"
     if is_better:
         return ChosenWay(grid, by_grid, f"the grid: {compared}")
     return ChosenWay(pairs, by_pairs, f"pairs: {compared}")
@@ -165,15 +169,16 @@ def _allowed(study: Study, pairs: Needs) -> Needs:
     return Needs(max(pairs.bytes, BUDGET_BYTES), max(pairs.seconds, BUDGET_BYTES / LINE))
 
 
-def _pairs_need_less(study_of: StudyOf, by_pairs: Mapping[str, Any], records: int) -> str:
+def _pairs_need_less(study: Study | None, records: int) -> str:
     """The reason for pairs where a table alone needs more bytes than they do; else empty.
 
     The operators of a wide table take seconds, so that three records would wait for them.
+
+    Args: study: of pairs, where it is possible.
     """
-    if by_pairs.get("preprocessing") == "none":
+    if study is None or study.preprocessing == "none":
         return ""
     try:
-        study = study_of(_ways()[0], by_pairs)
         of_pairs = pairs_needs(study, records)
         tables = table_bytes(least_cells_of(study), len(study.nodes), RINGS[0])
     except UmpcError:
