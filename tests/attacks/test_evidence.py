@@ -16,6 +16,7 @@ from tests.attacks.test_verified_grid import (
     LIAR,
     PROOFS,
     TABLES,
+    at,
     begun,
     signed_by_liar,
     two_classes,
@@ -25,9 +26,10 @@ from tests.support.verified import VerifiedRun
 from umpc.errors import CertificateError, EncodingError, FailedCheck, ProvenLie, UmpcError
 from umpc.proto import codec
 from umpc.protocols.grid.evidence import SignedLie, evidence_of
+from umpc.protocols.grid.verified import INVERSES, PROOF
 from umpc.protocols.registry import proven_lie
 from umpc.simulation import AUTHORITY
-from umpc.testing import lying
+from umpc.testing import lying, without
 
 
 def lie_of(step: Callable[[], None]) -> ProvenLie:
@@ -211,6 +213,17 @@ def test_no_message_of_an_honest_node_can_be_replaced(place):
     assert len(parts) == 5
     parts[place] = flipped(parts[place])
     proves_nothing(changed(evidence, parts=tuple(parts)))
+
+
+@pytest.mark.parametrize("step", [INVERSES, PROOF])
+def test_what_a_relay_changed_is_no_evidence_where_a_node_forgets_to_compare_digests(step):
+    """Such a node accuses whose proof it was, in vain: that node never signed these bytes."""
+    run = begun().up().down().up().ask().down(at(step, 0, of=LIAR))
+    told = run.signatures
+    with without("a proof is as signed"):
+        accusation = lie_of(lambda: run.tables[0].confirm(told))
+    assert accusation.culprit == "node-1"
+    proves_nothing(accusation.evidence)
 
 
 def test_facts_of_a_member_cannot_be_changed():
