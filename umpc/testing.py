@@ -164,21 +164,55 @@ STEPS: Steps = {
         f"{GRID}.node_without_dealer:DealerlessNode": "_counted",
         "umpc.protocols.base.seed_agreement": "check_members",
         f"{TRANSFERS}.channels:Channels": "forked",
+        "umpc.node.run.prepare": "fresh_delta chain_sender chain_receiver",
     },
     "dealer": {
         "umpc.dealer.material:MaterialDealer": "__init__ frames",
         "umpc.mpc.masked.tasks": "one_hot_rows bit_of deal_chunks",
         f"{GRID}.attempt:GridDealing": "__init__ deal_one",
     },
-    "processor": {
+    "process": {
+        "umpc.api.study": "run_study prepare_study",
+        "umpc.cli.doctor": "check_private",
+        "umpc.cli.main": "umpc",
+        "umpc.cli.server_options": "open_server",
+        "umpc.dealer.server": "attempt_of peer_of",
+        "umpc.deployment.processes:Deployment": "command",
+        "umpc.enrolment.site_side": "_post",
+        "umpc.hub.server": "peer_of",
+        "umpc.node.audit.reading": "seal",
+        "umpc.node.audit.trail:AuditTrail": "append",
+        "umpc.node.backup.restoring:Restoration": "_put",
+        "umpc.node.links": "greet_or_fail",
+        "umpc.node.run.chunks:BatchRounds": "__init__",
+        "umpc.node.table.object_store:ObjectStore": "read",
+        "umpc.node.table.reading": "batches",
+        "umpc.planning.reference_table:ReferenceTable": "_blocks",
+        "umpc.planning.seconds": "simulate measure_machine seconds_of",
+        "umpc.transport.authority": "key_digest",
+        "umpc.transport.connections": "shown_certificate refuse_if_taken begin_end _STOPPED",
+        "umpc.transport.hub.session:Session": "fail",
+        "umpc.transport.identity": "check_private keep_watch",
+        "umpc.transport.identity:IdentityFolder": "latest",
+    },
+    "machine": {
+        "umpc.cli.memory": "time",
+        "umpc.coordinator.conductor": "time",
+        "umpc.hub.server": "counted_sleep",
+        "umpc.transport.heartbeat": "processor_share",
+        "umpc.transport.heartbeat:SharedLook": "received_bytes",
+        "umpc.transport.heartbeat:Silence": "heard",
+        "umpc.transport.identity": "clock",
         "umpc.native.garbled": "stretch transpose_into make_rows read_rows garble evaluate",
     },
     "coordinator": {
         "umpc.coordinator.links:NodeLink": "ask deliver abort",
-        "umpc.protocols.base.coordinator:CoordinatorSide": "resume _check_signed check_prepared",
+        "umpc.protocols.base.coordinator:CoordinatorSide": "agree resume _check_signed "
+        "check_prepared",
         f"{U_MPC}.protocol": "check_sums",
         "umpc.transport.stream": "CONNECT_SECONDS",
         "umpc.protocols.auto": "grid_needs pairs_needs",
+        f"{U_MPC}.protocol:UMpcCoordinator": "finish",
     },
     "demo": {"umpc.deployment.fork_server": "fork_server"},
     "everybody": {
@@ -221,13 +255,14 @@ STEPS: Steps = {
         "umpc.ustat.sampling": "random_edges level",
         "umpc.dp.geometric_poisson": "first_accepted",
         "umpc.dp.distributed_gaussian": "first_accepted",
+        "umpc.inference.report_inference": "upper_second",
     },
 }
 """Role → module or class → the functions, properties and values in it that are steps of the role.
 
 A test names a step without its underscores. A step that stands in several places is one step.
-*everybody* computes from public values alone, and each process does it for itself. *processor* is
-the compiled code.
+*everybody* computes from public values alone, and each process does it for itself. A
+*process* has disk, network and users around it. A *machine* has clocks, counters and compiled code.
 """
 
 

@@ -7,10 +7,10 @@ import asyncio
 import pytest
 
 import umpc
-from umpc.api import study as proposed
 from umpc.api.study import run_now
 from umpc.coordinator.studyfile import load_study_file
 from umpc.errors import ConfigError, RangeError
+from umpc.testing import lying
 from umpc.transport.authority import Authority
 
 
@@ -137,17 +137,11 @@ def test_a_wrong_argument_is_named(identity, changes, words):
         _ = study(identity, **changes).document
 
 
-def test_a_failure_is_its_typed_error_in_both_ways(identity, monkeypatch, capsys):
-    async def lost(document, who, *progress, **more):
+def test_a_failure_is_its_typed_error_in_both_ways(identity, capsys):
+    async def lost(honest, document, who, *progress, **more):
         raise umpc.errors.PeerLost(f"{document.name} lost a node", culprit="north")
 
-    monkeypatch.setattr(proposed, "run_study", lost)
-    monkeypatch.setattr(proposed, "prepare_study", lost)
     made = study(identity)
-    for way in (made.run, made.prepare):
-        for progress in (False, True):
-            with pytest.raises(umpc.errors.PeerLost, match="from-python"):
-                way(progress=progress)
 
     async def inside() -> None:
         with pytest.raises(umpc.errors.PeerLost):
@@ -155,7 +149,12 @@ def test_a_failure_is_its_typed_error_in_both_ways(identity, monkeypatch, capsys
         with pytest.raises(umpc.errors.PeerLost):
             await made.prepare_async()
 
-    asyncio.run(inside())
+    with lying("process", run_study=lost, prepare_study=lost):
+        for way in (made.run, made.prepare):
+            for progress in (False, True):
+                with pytest.raises(umpc.errors.PeerLost, match="from-python"):
+                    way(progress=progress)
+        asyncio.run(inside())
     assert capsys.readouterr().out == ""
 
 

@@ -13,8 +13,8 @@ from bench import jobs, nodes
 from bench.harness import Site
 from bench.jobs import JobFailed, figures_of, reason_of, run_parts
 from bench.table import Figure
-from umpc.deployment.processes import Deployment
 from umpc.errors import PeerUnavailable
+from umpc.testing import lying
 
 GOOD = Figure("good work", "1 ms", "under 2 ms", True)
 MISSED = Figure("slow work", "3 ms", "under 2 ms", False)
@@ -95,10 +95,10 @@ def test_parts_without_a_name_are_those_with_targets(monkeypatch, capsys):
         ("raise SystemExit(7)", "exit code 7: it said nothing"),
     ],
 )
-def test_a_study_that_ends_badly_is_a_failed_job(tmp_path, monkeypatch, script, reason):
+def test_a_study_that_ends_badly_is_a_failed_job(tmp_path, script, reason):
     """The coordinator is a real process, which only fails."""
-    monkeypatch.setattr(Deployment, "command", (sys.executable, "-c", script))
-    with pytest.raises(JobFailed, match=reason):
+    failing = lying("process", command=lambda _: (sys.executable, "-c", script))
+    with failing, pytest.raises(JobFailed, match=reason):
         Site(tmp_path, {}, [], [])._command("run", Path("study.toml"))
 
 

@@ -161,10 +161,14 @@ def test_a_table_that_cannot_be_read_is_refused_without_a_node(tmp_path, table, 
 
 
 def test_a_table_that_this_user_may_not_read_is_refused_with_what_to_do(tmp_path, monkeypatch):
-    def refused(*_):
-        raise PermissionError(13, "Permission denied")
+    honest = Path.open
 
-    monkeypatch.setattr("umpc.node.table.source.read_header", refused)
+    def refused(path, *given, **named):
+        if path.name == "t.csv" and "mode" not in named:
+            raise PermissionError(13, "Permission denied")
+        return honest(path, *given, **named)
+
+    monkeypatch.setattr(Path, "open", refused)
     result = check(tmp_path, "age,balance\n1,2\n")
     assert isinstance(result.exception, DataError)
     assert "this user may not read it: check its owner and mode" in str(result.exception)

@@ -15,10 +15,10 @@ import pytest
 
 from tests.support.examined_site import Examined, the_one
 from umpc import __version__
-from umpc.cli import doctor
 from umpc.node.audit.trail import AuditRow, AuditTrail
 from umpc.node.budget.ledger import Ledger
 from umpc.protocol_version import PROTOCOL
+from umpc.testing import lying
 from umpc.transport.identity import load_identity
 
 
@@ -121,16 +121,15 @@ def test_each_fault_of_the_ledger_is_red(site):
     the_one(site.red(), 32, "the system refused", "Check the disk")
 
 
-def test_each_fault_of_the_certificate_is_red(site, monkeypatch):
+def test_each_fault_of_the_certificate_is_red(site):
     folder, key = site.folder / "site", site.folder / "site/key.pem"
     key.chmod(0o604)
     the_one(site.red(), 51, "mode 604", f"chmod 600 {key}")
     key.chmod(0o600)
     key.chmod(0o440)
-    with monkeypatch.context() as root_gave_it:
-        root_gave_it.setattr(doctor, "check_private", lambda path: None)
-        (found,) = doctor._private(key)
-        assert not found.error and "mode 440, for root and this process's group" in found.text
+    with lying("process", check_private=lambda *_: None):  # root gave it
+        assert "mode 440, for root and this process's group" in site.doctor()[1]
+        assert site.red() == (0, [])
     key.chmod(0o600)
     site.write(head='name = "south"')
     the_one(site.red(), 51, "is for 'north'", "Make both names equal")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import click
 import pytest
@@ -183,9 +184,9 @@ def test_a_key_of_root_may_be_readable_for_its_group(monkeypatch, tmp_path):
     path.chmod(0o640)
     found = list(path.stat())
     found[4] = 0  # the owner
-    monkeypatch.setattr(files.Path, "stat", lambda self: os.stat_result(found))
-    monkeypatch.setattr(files.os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(Path, "stat", lambda self: os.stat_result(found))
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
     files.check_private(path)
-    monkeypatch.setattr(files.os, "geteuid", lambda: 0)
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
     with pytest.raises(CertificateError, match="others can read"):
         files.check_private(path)

@@ -17,6 +17,7 @@ from umpc.cli import main as root
 from umpc.cli.study import _contact
 from umpc.coordinator.client import Contact
 from umpc.errors import ApprovalPending, ConfigError, PeerUnavailable, PolicyRefused, StudyError
+from umpc.testing import lying
 
 
 def ended(monkeypatch, capsys, *arguments: str) -> tuple[int, str, list[str]]:
@@ -95,11 +96,11 @@ def test_the_last_line_begins_alike_for_a_wrong_option_and_after_ctrl_c(monkeypa
     assert (code, lines[-1]) == (2, "error: Missing argument 'FILE'.")
     assert lines[0].startswith("Usage: umpc study run")
 
-    def interrupt(standalone_mode):
+    def interrupt(honest, standalone_mode):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(root, "umpc", interrupt)
-    assert ended(monkeypatch, capsys) == (root.INTERRUPTED, "", ["error: interrupted"])
+    with lying("process", umpc=interrupt):
+        assert ended(monkeypatch, capsys) == (root.INTERRUPTED, "", ["error: interrupted"])
 
 
 def test_a_wrong_option_is_an_object_too(monkeypatch, capsys):

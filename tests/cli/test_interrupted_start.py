@@ -15,10 +15,11 @@ import pytest
 from umpc.cli import server_options
 from umpc.cli.server_options import Monitor, Serving
 from umpc.deployment.fork_server import fork_server
+from umpc.testing import lying
 from umpc.transport.identity import Identity
 
 
-def test_a_server_interrupted_while_it_opens_ends_as_after_it(monkeypatch, capsys):
+def test_a_server_interrupted_while_it_opens_ends_as_after_it(capsys):
     stopped: list[float] = []
 
     async def stop(grace: float) -> None:
@@ -31,16 +32,13 @@ def test_a_server_interrupted_while_it_opens_ends_as_after_it(monkeypatch, capsy
         await asyncio.sleep(0.1)
         return SimpleNamespace(stop=stop), nothing, "127.0.0.1:7100"
 
-    monkeypatch.setattr(server_options, "open_server", opened)
-    monkeypatch.setattr(
-        "umpc.transport.connections.begin_end", lambda: None
-    )  # this process goes on
-    monkeypatch.setattr("umpc.transport.identity.keep_watch", nothing)
     identity = cast(Identity, SimpleNamespace(role="hub", name="relay"))
     monitor = cast(Monitor, SimpleNamespace(served=contextlib.nullcontext))
     service = server_options.Service(identity, "127.0.0.1:0", {}, lambda *_: None)
     given = Serving(level="info", style="text", metrics="", leash=False)
-    asyncio.run(server_options.serve([service], given, monitor))
+    goes_on = {"begin_end": lambda _: None, "keep_watch": nothing}
+    with lying("process", open_server=opened, **goes_on):
+        asyncio.run(server_options.serve([service], given, monitor))
     assert stopped == [1]
 
 

@@ -15,6 +15,7 @@ import pytest
 from umpc.cli import memory
 from umpc.cli.memory import Collector
 from umpc.crypto.signing import is_signature
+from umpc.testing import lying
 
 
 class Cycle:
@@ -64,11 +65,11 @@ def test_what_studies_left_is_collected_once_for_all_that_ended(no_collector, li
         gc.callbacks.remove(note)
 
 
-def test_a_long_collection_is_followed_by_a_long_rest(no_collector, monkeypatch, limit):
+def test_a_long_collection_is_followed_by_a_long_rest(no_collector, limit):
     """Thousands of members' objects take seconds, and every study that ends asks for a look."""
     limit(memory, COLLECT_SECONDS=0.0)
     times = iter([100.0, 100.0, 102.0, 110.0])
-    monkeypatch.setattr(memory, "time", SimpleNamespace(monotonic=lambda: next(times)))
+    clock = SimpleNamespace(monotonic=lambda: next(times))
 
     async def scenario():
         collector = Collector()
@@ -80,7 +81,8 @@ def test_a_long_collection_is_followed_by_a_long_rest(no_collector, monkeypatch,
         waits = collector._due.when() - loop.time()
         assert waits == pytest.approx(memory.REST * 2 - 8, abs=0.5)
 
-    asyncio.run(scenario())
+    with lying("machine", time=lambda _: clock):
+        asyncio.run(scenario())
 
 
 def test_a_command_starts_no_threads_of_blas():

@@ -34,6 +34,7 @@ from umpc.protocols.registry import protocol_of
 from umpc.study.attempt import Attempt
 from umpc.study.document import Study
 from umpc.study.sizes import Sizes
+from umpc.testing import lying
 
 NOTHING = Machine(0.0, 0.0)
 STAR = "bergsma_dassios_tau_star"
@@ -312,23 +313,19 @@ SHUFFLED = {"protocol": "ghazi-shuffle", "shufflers": participants("one", "two")
     ],
     ids=["triples", "quadruples", "disjoint", "shuffled"],
 )
-def test_a_trial_is_small_and_as_large_as_the_study_needs(
-    file, monkeypatch, changes, records, tried
-):
+def test_a_trial_is_small_and_as_large_as_the_study_needs(file, changes, records, tried):
     """A trial over all triples of 1,000 records took half a minute.
 
     Shuffling needs 19 records of each node, which 1,000 records of 60 nodes do not have.
     """
-    simulated, simulate = [], planning.simulate
-    monkeypatch.setattr(
-        planning, "simulate", lambda study, tables, entropy: simulated.append((study, tables))
-    )
+    simulated = []
     nodes = participants(*(f"node-{number}" for number in range(len(records))))
-    attempt, _ = predicted_from_a_trial(file(nodes=nodes, **changes), ",".join(records))
+    with lying("process", simulate=lambda _, study, tables, *__: simulated.append((study, tables))):
+        attempt, _ = predicted_from_a_trial(file(nodes=nodes, **changes), ",".join(records))
     ((study, tables),) = simulated
     sizes = [len(next(iter(table.values()))) for table in tables]
     assert Sizes(study, sum(sizes)).edges <= 1 << 20 or study.edges == "all"
     assert tried[0] <= sum(sizes) < tried[1] and max(sizes) <= min(sizes) + 1, sizes
     if study.shufflers:
         few = [{name: column[:19] for name, column in table.items()} for table in tables]
-        assert simulate(attempt.study, few, Entropy("trial"))
+        assert planning.simulate(attempt.study, few, Entropy("trial"))

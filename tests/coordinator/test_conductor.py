@@ -11,14 +11,13 @@ import pytest
 from tests.protocols.base.test_resume import ATTEMPT, MEMBERS, STUDY, answers, changed
 from tests.support.protocols import coordinator_of
 from tests.support.signed import opened, prepared
-from umpc.coordinator import conductor
 from umpc.coordinator.client import silent
 from umpc.coordinator.conductor import Conductor, expect_nothing
 from umpc.coordinator.links import UNCHARGED, Encoded, Losses
 from umpc.errors import PeerLost, TooFewRecords, UmpcError
 from umpc.proto import codec
-from umpc.protocols.base.coordinator import CoordinatorSide
 from umpc.study import messages as m
+from umpc.testing import lying
 
 SAYS = {
     m.Propose: answers(),
@@ -56,12 +55,12 @@ def conduct(proposed: list[Any], shufflers: Any = ()) -> tuple[dict[str, Any], U
     return links[0].asked, caught.value
 
 
-def test_a_run_of_too_few_records_says_that_it_charged_nothing(monkeypatch):
-    def refuse(side, found):
+def test_a_run_of_too_few_records_says_that_it_charged_nothing():
+    def refuse(honest, side, found):
         raise TooFewRecords("no record has the second class")
 
-    monkeypatch.setattr(CoordinatorSide, "agree", refuse)
-    asked, error = conduct(changed(1, waiting=None))
+    with lying("coordinator", agree=refuse):
+        asked, error = conduct(changed(1, waiting=None))
     assert list(asked) == ["propose"] and isinstance(error, TooFewRecords)
     assert error.message == f"no record has the second class. {UNCHARGED}."
 
@@ -72,10 +71,10 @@ def test_a_study_with_shufflers_is_agreed_on_again():
     assert "agree" in asked
 
 
-def test_a_reports_seconds_end_with_the_last_share(monkeypatch):
+def test_a_reports_seconds_end_with_the_last_share():
     """The coordinator's own work on the report is no time of the study."""
     now = [5.0]
-    monkeypatch.setattr(conductor, "time", SimpleNamespace(perf_counter=lambda: now[0]))
+    clock = SimpleNamespace(perf_counter=lambda: now[0])
     shares = [m.Released(ATTEMPT.id, b"share", each.records) for each in MEMBERS]
     said = {m.Evaluate: [m.Ready((), 0, 1)] * 3, m.Release: shares}
 
@@ -91,9 +90,10 @@ def test_a_reports_seconds_end_with_the_last_share(monkeypatch):
             now[0] += 100.0
 
     side = coordinator_of(STUDY)
-    monkeypatch.setattr(side, "finish", lambda released, measured: measured)
     links: list[Any] = [Answers(place, {**SAYS, m.Propose: answers()}) for place in range(3)]
     parts = (side, links, silent, 5.0, [], expect_nothing, Losses(STUDY))
-    measured = asyncio.run(Conductor(*parts).conduct())
+    plain = lying("coordinator", finish=lambda _, side, released, measured: measured)
+    with plain, lying("machine", time=lambda _: clock):
+        measured = asyncio.run(Conductor(*parts).conduct())
     # propose, evaluate and release: three nodes and a second each
     assert (measured.seconds_total, measured.seconds_online) == (9.0, 6.0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
 
@@ -19,6 +19,7 @@ from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.simulation import AUTHORITY
 from umpc.study.attempt import commit
 from umpc.study.sizes import Member
+from umpc.testing import lying
 
 STUDY = make_study(KENDALL, 3)
 MEMBERS, OPENINGS = make_members(STUDY, [4, 5, 6], "members", None)
@@ -26,16 +27,16 @@ SIGNATURES = signed_members(STUDY, MEMBERS)
 
 
 @pytest.fixture
-def derived(monkeypatch) -> list:
+def derived() -> Iterator[list]:
     """One entry for every attempt that was derived."""
-    calls, derive = [], server.attempt_of
+    calls = []
 
-    def counting(study, members, openings):
+    def counting(honest, study, members, openings):
         calls.append(openings)
-        return derive(study, members, openings)
+        return honest(study, members, openings)
 
-    monkeypatch.setattr(server, "attempt_of", counting)
-    return calls
+    with lying("process", attempt_of=counting):
+        yield calls
 
 
 def request(openings=OPENINGS) -> pb.DealRequest:
@@ -99,8 +100,9 @@ class Caller:
 
 
 @pytest.fixture
-def by_name(monkeypatch) -> None:
-    monkeypatch.setattr(server, "peer_of", lambda context: context)
+def by_name() -> Iterator[None]:
+    with lying("process", peer_of=lambda _, context: context):
+        yield
 
 
 def asking(here: server.DealerServer, name: str, request: pb.DealRequest) -> asyncio.Task[int]:
@@ -214,7 +216,7 @@ def test_an_attempt_that_failed_stays_in_memory_by_its_reason_alone():
 
 
 @pytest.mark.usefixtures("by_name")
-def test_a_node_that_is_missing_is_named_before_the_others_give_up(monkeypatch):
+def test_a_node_that_is_missing_is_named_before_the_others_give_up():
     study = STUDY.replaced(seconds_per_step=1)
     members, openings = make_members(study, [4, 5, 6])
     asked = codec.deal_request(study.encode(), members, openings, signed_members(study, members))

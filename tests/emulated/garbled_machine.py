@@ -35,7 +35,7 @@ class GarbledProgram:
             return lambda _, *given: getattr(self, name)(*given)
 
         names = ("stretch", "transpose_into", "make_rows", "read_rows", "garble", "evaluate")
-        return lying("processor", **{name: here(name) for name in names})
+        return lying("machine", **{name: here(name) for name in names})
 
     def _run(
         self, name: str, numbers: Sequence[int], arrays: Sequence[np.ndarray | bytes]

@@ -14,7 +14,7 @@ from umpc.enrolment.authority_side import EnrolmentOffice
 from umpc.enrolment.register import ADMITTED, ASKED, DECLINED, RequestReceiver
 from umpc.enrolment.texts import AdmissionText, Invitation, Request
 from umpc.errors import CertificateError, ConfigError
-from umpc.transport import authority
+from umpc.testing import lying
 from umpc.transport.authority import Authority
 from umpc.transport.certificates import fingerprint, issuer_fingerprint, load_certificate
 from umpc.transport.identity import load_identity
@@ -74,13 +74,10 @@ def test_without_an_invitation_the_authority_must_be_compared(office, tmp_path):
     assert issuer_fingerprint(finish(site, answer, expected=spoken).certificate) == own
 
 
-def test_an_authority_that_writes_anothers_digits_into_its_certificate_is_refused(
-    office, tmp_path, monkeypatch
-):
+def test_an_authority_that_writes_anothers_digits_into_its_certificate_is_refused(office, tmp_path):
     """Somebody between a site and its authority sees the request, and answers in its place."""
     site, digits = tmp_path / "site", fingerprint(office.authority.cert)
-    with monkeypatch.context() as patch:
-        patch.setattr(authority, "key_digest", lambda key: bytes.fromhex(digits))
+    with lying("process", key_digest=lambda honest, key: bytes.fromhex(digits)):
         Authority.create(tmp_path / "evil", now=NOW)
         answer = admit(EnrolmentOffice(tmp_path / "evil", now=lambda: NOW), join(site))
     forged = load_certificate(tmp_path / "evil" / "ca.pem")

@@ -40,6 +40,7 @@ from umpc.enrolment.site_side import (
 )
 from umpc.enrolment.texts import Invitation, Request
 from umpc.errors import CertificateError, PeerUnavailable
+from umpc.testing import lying
 from umpc.transport.addresses import split_address
 from umpc.transport.authority import Authority
 from umpc.transport.certificates import clock, names_of, parse_certificate
@@ -232,7 +233,7 @@ def _csr(folder: Path) -> bytes:
     return site_side.join(folder / "n", "north", "node").csr
 
 
-def test_answers_of_a_broken_authority_are_refused(monkeypatch, consortium):
+def test_answers_of_a_broken_authority_are_refused(consortium):
     invitation = consortium.invite("north")
     member = {"name": "north", "role": "node", "address": "n:1"}
     wrong = [
@@ -240,8 +241,8 @@ def test_answers_of_a_broken_authority_are_refused(monkeypatch, consortium):
         b'{"state": "refused", "message": "a\\u001b[31m\\nb"}',
     ]
     for content in wrong:
-        monkeypatch.setattr(site_side, "_post", lambda *_, answer=content: (200, answer))
-        with pytest.raises(CertificateError) as failed:
+        broken = lying("process", post=lambda *_, answer=content: (200, answer))
+        with broken, pytest.raises(CertificateError) as failed:
             ask(invitation, Request(b""))
         assert str(failed.value).isprintable()
     for lie in ({"address": 'x"y'}, {"role": "king"}, {"name": "A"}, {"more": "1"}):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from types import SimpleNamespace
 
 import pytest
 
@@ -11,9 +12,11 @@ from umpc.hub import server
 from umpc.hub.relay import MEMBER_BYTES, MOST_SEATS, Seat
 from umpc.hub.server import HubServer
 from umpc.proto.v1 import umpc_pb2 as pb
+from umpc.testing import lying
 from umpc.transport.heartbeat import SILENT_SECONDS
 from umpc.transport.hub.connection import MOST_FRAMES
 from umpc.transport.hub.numbering import PART_BYTES, WINDOW
+from umpc.transport.tls import EOF
 
 
 def seat(name: str) -> Seat:
@@ -21,7 +24,7 @@ def seat(name: str) -> Seat:
 
 
 @pytest.mark.parametrize("is_allowed", [True, False])
-def test_one_message_has_no_more_frames_than_a_member_sends(monkeypatch, is_allowed):
+def test_one_message_has_no_more_frames_than_a_member_sends(is_allowed):
     """A message of 30,000 small envelopes would hold up all others for half a second."""
     hub, member = HubServer(None, 30), seat("north")
     hub.relay.seats[member.key] = member
@@ -30,15 +33,15 @@ def test_one_message_has_no_more_frames_than_a_member_sends(monkeypatch, is_allo
         message.batch.frames.add().leave.SetInParent()
     came = [message]
 
-    async def read(context):
+    async def read():
         return came.pop()
 
-    monkeypatch.setattr(server, "read", read)
+    context = SimpleNamespace(read=read)
     if is_allowed:
-        assert asyncio.run(hub._read(member, None))
+        assert asyncio.run(hub._read(member, context))
     else:
         with pytest.raises(RemoteProtocolError, match=f"at most {MOST_FRAMES} were expected"):
-            asyncio.run(hub._read(member, None))
+            asyncio.run(hub._read(member, context))
 
 
 def paused(monkeypatch, frames: int, body: int, processes: int) -> float:
@@ -63,18 +66,17 @@ def paused(monkeypatch, frames: int, body: int, processes: int) -> float:
         sealed = pb.HubEnvelope(target=target, session=bytes(16), kind=pb.HUB_SEALED)
         came = [pb.HubFrame(envelope=sealed), full]
 
-        async def read(context):
+        async def read():
             if len(came) == 1:
                 slow.waiting = MEMBER_BYTES
-            return came.pop(0) if came else None
+            return came.pop(0) if came else EOF
 
         async def pause(seconds):
             pauses.append(seconds)
             await sleep(0)
 
-        monkeypatch.setattr(server, "read", read)
-        monkeypatch.setattr(server.asyncio, "sleep", pause)
-        assert not await hub._read(sender, None)
+        monkeypatch.setattr(asyncio, "sleep", pause)
+        assert not await hub._read(sender, SimpleNamespace(read=read))
 
     asyncio.run(scenario())
     (found,) = pauses
@@ -117,7 +119,7 @@ def test_a_hub_waits_a_moment_for_more_by_the_number_of_its_processes(
             written.append(frame)
             member.is_replaced = True
 
-    monkeypatch.setattr(server.asyncio, "sleep", pause)
+    monkeypatch.setattr(asyncio, "sleep", pause)
     hub, member = HubServer(None, 30), seat("north")
     hub.relay.seats = {number: member for number in range(processes)}
     member.put(pb.HubFrame(envelope=pb.HubEnvelope(body=bytes(body))), body)
@@ -135,13 +137,13 @@ class Known:
 
 
 @pytest.mark.parametrize("share", [1.0, 0.5, 0.25])
-def test_a_hub_ends_a_connection_after_silence_in_seconds_that_it_had_itself(monkeypatch, share):
+def test_a_hub_ends_a_connection_after_silence_in_seconds_that_it_had_itself(share):
     looks = []
 
-    async def slept(seconds):
+    async def slept(_, seconds):
         return share * seconds
 
-    monkeypatch.setattr(server, "counted_sleep", slept)
-    monkeypatch.setattr(server, "peer_of", lambda *_, **__: looks.append(1))
-    asyncio.run(HubServer(Known(), 30)._watch(seat("north"), None))
+    called = lying("process", peer_of=lambda *_, **__: looks.append(1))
+    with called, lying("machine", counted_sleep=slept):
+        asyncio.run(HubServer(Known(), 30)._watch(seat("north"), None))
     assert len(looks) == server.SILENT_SECONDS / (share * server.PULSE_SECONDS)

@@ -12,11 +12,11 @@ import umpc
 from bench.population import POPULATIONS, PopulationCase, covered, half, means_of
 from umpc.coordinator.studyfile_entries import with_variance
 from umpc.errors import StudyError
-from umpc.inference import report_inference
 from umpc.inference.report_inference import EstimatedVariance, upper_second
 from umpc.protocols.registry import checked, decode_study
 from umpc.reporting.json_document import check_document
 from umpc.study.sizes import Sizes
+from umpc.testing import lying
 from umpc.ustat.error_law import Noise
 from umpc.ustat.released_means import ReleasedSum
 
@@ -144,7 +144,7 @@ def test_the_upper_end_counts_noise_sampling_and_the_drawing_of_records():
     assert upper(0.01, 0.01, 10**6, 0.0005) > base
 
 
-def test_intervals_hold_the_populations_value_and_are_shorter(monkeypatch):
+def test_intervals_hold_the_populations_value_and_are_shorter():
     """The whole table is `python -m bench.population`."""
     records = 250
     case = PopulationCase(TWO_LINES, records, "20")
@@ -154,6 +154,6 @@ def test_intervals_hold_the_populations_value_and_are_shorter(monkeypatch):
     assert covered(private, TWO_LINES.truth) >= LEAST
     assert half(private) < half(largest)
     # and the test has power: without the projection's variance too few intervals hold the value
-    monkeypatch.setattr(report_inference, "upper_second", lambda *_: 0.0)
-    blind, _ = case.intervals(rng, means)
+    with lying("everybody", upper_second=lambda *_: 0.0):
+        blind, _ = case.intervals(rng, means)
     assert covered(blind, TWO_LINES.truth) < LEAST

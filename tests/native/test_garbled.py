@@ -93,7 +93,7 @@ def test_a_wrong_bit_of_a_kind_would_be_seen():
         honest(*arguments)
         arguments[-1][0, -1] ^= 1
 
-    with lying("processor", garble=wrong):
+    with lying("machine", garble=wrong):
         differ = kinds_that_differ(lambda: both_sides(circuit("auc"), RINGS[0], 3))
     assert differ == list(library.kinds())
 

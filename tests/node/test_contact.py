@@ -10,13 +10,13 @@ import pytest
 
 from tests.support.studies import make_study
 from umpc.errors import ApprovalPending, PeerUnavailable, PolicyRefused, StudyError
-from umpc.node import links as module
 from umpc.node.approvals import ACCEPTED, REJECTED, Approvals
 from umpc.node.links import ContactCheck, called_by
 from umpc.node.policy import ANYTHING
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.protocols.registry import checked
 from umpc.study.document import Study
+from umpc.testing import lying
 
 STUDY = checked(make_study(nodes=3, max_colluding=2))
 
@@ -55,23 +55,23 @@ def checked_by(folder: Path, rules) -> ContactCheck:
     return ContactCheck(Me, lambda study: (policy, approvals))
 
 
-def ask(folder: Path, monkeypatch, **rules):
+def ask(folder: Path, **rules):
     """Ask node-0; node-1 answers and nobody else does. Returns: the reply and who was called."""
     called = []
 
-    async def greeted(identity, role, name, address):
+    async def greeted(honest, identity, role, name, address):
         called.append(name)
         return "9.9.9" if name == "node-1" else PeerUnavailable(f"{name} is away")
 
-    monkeypatch.setattr(module, "greet_or_fail", greeted)
     check = checked_by(folder, rules)
     request = pb.ContactRequest(study=STUDY.encode())
-    reply = asyncio.run(check.answer(request, "coordinator"))
+    with lying("process", greet_or_fail=greeted):
+        reply = asyncio.run(check.answer(request, "coordinator"))
     return reply, called
 
 
-def test_each_answer_comes_with_its_reason(tmp_path, monkeypatch):
-    reply, called = ask(tmp_path, monkeypatch)
+def test_each_answer_comes_with_its_reason(tmp_path):
+    reply, called = ask(tmp_path)
     assert called == ["node-1", "node-2", "dealer"]
     assert [(each.name, each.version, each.failure.error) for each in reply.contacted] == [
         ("node-1", "9.9.9", ""),
@@ -89,19 +89,17 @@ def test_each_answer_comes_with_its_reason(tmp_path, monkeypatch):
         ("coordinator", {"approval": True}, ApprovalPending, "calls nobody for a study that its"),
     ],
 )
-def test_nobody_is_called_against_the_sites_rules(
-    tmp_path, monkeypatch, caller, rules, error, words
-):
+def test_nobody_is_called_against_the_sites_rules(tmp_path, caller, rules, error, words):
     called = []
-    monkeypatch.setattr(module, "greet_or_fail", lambda *parts: called.append(parts))
     check = checked_by(tmp_path, rules)
     request = pb.ContactRequest(study=STUDY.encode())
-    with pytest.raises(error, match=words):
+    noted = lying("process", greet_or_fail=lambda *parts: called.append(parts))
+    with noted, pytest.raises(error, match=words):
         asyncio.run(check.answer(request, caller))
     assert called == []
 
 
-def test_a_rejected_study_is_refused_with_its_reason(tmp_path, monkeypatch):
+def test_a_rejected_study_is_refused_with_its_reason(tmp_path):
     approvals = Approvals(tmp_path / "approvals")
     with pytest.raises(ApprovalPending):
         approvals.require(STUDY, "node-0")
@@ -110,12 +108,12 @@ def test_a_rejected_study_is_refused_with_its_reason(tmp_path, monkeypatch):
         with pytest.raises(
             PolicyRefused, match=r"node-0's administrator rejected.*: not this year"
         ):
-            ask(tmp_path, monkeypatch, **rules)
+            ask(tmp_path, **rules)
 
 
-def test_after_a_persons_approval_a_node_calls(tmp_path, monkeypatch):
+def test_after_a_persons_approval_a_node_calls(tmp_path):
     approvals = Approvals(tmp_path / "approvals")
     with pytest.raises(ApprovalPending):
         approvals.require(STUDY, "node-0")
     approvals.decide(STUDY.hash.hex(), ACCEPTED)
-    assert len(ask(tmp_path, monkeypatch, approval=True)[1]) == 3
+    assert len(ask(tmp_path, approval=True)[1]) == 3

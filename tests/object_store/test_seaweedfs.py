@@ -18,8 +18,8 @@ from umpc.deployment.processes import UMPC, Deployment, ended_with_us
 from umpc.errors import ConfigError, DataError
 from umpc.node.records import load_records
 from umpc.node.table import object_store
-from umpc.node.table.object_store import ObjectStore
 from umpc.node.table.source import ObjectSource, TableSource
+from umpc.testing import lying
 from umpc.ustat.schema import FieldSchema
 
 AGE = FieldSchema("age", Fraction(0), Fraction(120), Fraction(1))
@@ -53,29 +53,28 @@ def test_an_object_of_many_pieces_is_put_together(weed, keys, limit):
     assert ages(table(weed, "pieces", "a.csv", keys)) == rows
 
 
-def test_a_change_while_the_table_is_read_is_refused_by_the_store(weed, keys, monkeypatch):
+def test_a_change_while_the_table_is_read_is_refused_by_the_store(weed, keys):
     weed.put("changing", a_csv=b"age\n31\n", b_csv=b"age\n32\n")
     source = table(weed, "changing", "*.csv", keys)
-    read, calls = ObjectStore.read, []
+    calls = []
 
-    def written_before(self, key, *rest):
+    def written_before(honest, store, key, *rest):
         calls.append(key)
         if len(calls) == 2:
             weed.put("changing", b_csv=b"age\n42\n")
-        return read(self, key, *rest)
+        return honest(store, key, *rest)
 
-    monkeypatch.setattr(ObjectStore, "read", written_before)
-    with pytest.raises(DataError, match="while they are read") as caught:
-        ages(source)
-    assert calls == ["a.csv", "b.csv"] and "s3://changing" in caught.value.detail
-    assert ages(source) == [31, 42]  # the next study sees the new state
+    with lying("process", read=written_before):
+        with pytest.raises(DataError, match="while they are read") as caught:
+            ages(source)
+        assert calls == ["a.csv", "b.csv"] and "s3://changing" in caught.value.detail
+        assert ages(source) == [31, 42]  # the next study sees the new state
 
-    def added_after(self, *rest):
+    def added_after(honest, *given):
         weed.put("changing", c_csv=b"age\n33\n")
-        return read(self, *rest)
+        return honest(*given)
 
-    monkeypatch.setattr(ObjectStore, "read", added_after)
-    with pytest.raises(DataError, match="added or removed"):
+    with lying("process", read=added_after), pytest.raises(DataError, match="added or removed"):
         ages(source)
 
 

@@ -26,7 +26,7 @@ from umpc.planning.alternatives import (
     turned,
 )
 from umpc.planning.prediction import attempt_over, reference_table_of
-from umpc.planning.reference_table import PredictedError, ReferenceTable
+from umpc.planning.reference_table import PredictedError
 from umpc.planning.seconds import Network, Seconds
 from umpc.protocols.base.protocol import Variant
 from umpc.protocols.registry import PROTOCOLS, protocol_of
@@ -34,6 +34,7 @@ from umpc.protocols.u_mpc.theory import edges_for_error, edges_for_noise
 from umpc.study.cost import Cost
 from umpc.study.document import Study
 from umpc.study.parts import FieldText
+from umpc.testing import lying
 from umpc.ustat import kernel
 from umpc_papers.central import messages
 from umpc_papers.local.settings import CellSettings
@@ -393,19 +394,20 @@ def test_narrower_fields_make_a_grids_trial_small_and_tell_of_the_whole(file):
     assert seconds.narrowed(cells, 10**9, 10**6) == (cells, 10**9)
 
 
-def test_one_kind_of_edges_takes_one_trial_and_all_protocols_one_pass_over_the_table(
-    file, monkeypatch
-):
+def test_one_kind_of_edges_takes_one_trial_and_all_protocols_one_pass_over_the_table(file):
     """Trials and passes take most of a plan's time."""
     tried, passed = [], []
-    measure, blocks = seconds.measure_machine, ReferenceTable._blocks
-    monkeypatch.setattr(
-        seconds, "measure_machine", lambda study: tried.append(study.backend) or measure(study)
-    )
-    monkeypatch.setattr(
-        ReferenceTable, "_blocks", lambda table: passed.append(table) or blocks(table)
-    )
-    values, _ = plan(str(file(edges="2n")), "--records", RECORDS, "--error", "9")
+
+    def measured(honest, study):
+        tried.append(study.backend)
+        return honest(study)
+
+    def blocks(honest, table):
+        passed.append(table)
+        return honest(table)
+
+    with lying("process", measure_machine=measured, blocks=blocks):
+        values, _ = plan(str(file(edges="2n")), "--records", RECORDS, "--error", "9")
     assert tried.count("shared") == 1 and len(passed) == 1
     planned = {entry["protocol"]: entry["seconds"] for entry in values["protocols"]}
     assert planned["u-mpc, triples"] > 0 and planned["u-mpc"] > 0

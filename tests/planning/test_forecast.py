@@ -6,27 +6,27 @@ import pytest
 
 from tests.support.studies import KENDALL, make_study
 from umpc.api.progress import Forecast, ProgressShow, forecast, in_words
-from umpc.planning import seconds
 from umpc.planning.prediction import attempt_over
 from umpc.planning.seconds import Machine, predict_memory
 from umpc.protocols.registry import protocol_of
+from umpc.testing import lying
 
 
 def attempt_of(records: str, edges: str):
     return attempt_over(make_study(KENDALL, 2, edges=edges), records)
 
 
-def test_a_short_run_is_not_announced_and_has_no_trial(monkeypatch):
-    monkeypatch.setattr(seconds, "seconds_of", lambda *_: pytest.fail("there was a trial"))
-    assert forecast(attempt_of("300,200", "2n")) is None
+def test_a_short_run_is_not_announced_and_has_no_trial():
+    with lying("process", seconds_of=lambda *_: pytest.fail("there was a trial")):
+        assert forecast(attempt_of("300,200", "2n")) is None
 
 
-def test_a_long_run_is_announced_with_the_costs_of_the_plan(monkeypatch):
+def test_a_long_run_is_announced_with_the_costs_of_the_plan():
     attempt = attempt_of("3000,2000", "all")
-    monkeypatch.setattr(seconds, "measure_machine", lambda study: Machine(1e-6, 1e-6))
-    assert forecast(attempt) is None or forecast(attempt).seconds > 60
-    monkeypatch.setattr(seconds, "measure_machine", lambda study: Machine(1e-4, 1e-4))
-    found, cost = forecast(attempt), protocol_of(attempt.study).cost(attempt)
+    with lying("process", measure_machine=lambda *_: Machine(1e-6, 1e-6)):
+        assert forecast(attempt) is None or forecast(attempt).seconds > 60
+    with lying("process", measure_machine=lambda *_: Machine(1e-4, 1e-4)):
+        found, cost = forecast(attempt), protocol_of(attempt.study).cost(attempt)
     assert found.seconds > 6_000_000 * 2e-4 / 2
     assert found.bytes == cost.bytes_online + cost.bytes_offline
     assert found.memory == predict_memory(attempt, cost)

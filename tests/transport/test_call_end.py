@@ -109,7 +109,7 @@ def test_a_status_that_grpc_did_not_make_waits_for_nothing(monkeypatch, status):
     def wait(seconds: float) -> None:
         raise AssertionError("it waits")
 
-    monkeypatch.setattr(reader_module.asyncio, "sleep", wait)
+    monkeypatch.setattr(asyncio, "sleep", wait)
     assert not isinstance(asyncio.run(read_failing(status)), AssertionError)
 
 

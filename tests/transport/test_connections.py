@@ -6,6 +6,8 @@ import asyncio
 import dataclasses
 import re
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 
 import pytest
@@ -14,7 +16,7 @@ from transport_echo import ALLOWED, CALL, CHAT, DEALERS_ONLY, NOT_LISTED, WATCH,
 
 from tests.support.ports import reserved_address
 from umpc.errors import AddressInUse, CertificateError, ConfigError, PeerUnavailable
-from umpc.transport import connections
+from umpc.testing import lying
 from umpc.transport.connections import MAX_FRAME, MAX_MESSAGE, bind, connect, make_server
 from umpc.transport.tls import grpc
 
@@ -93,47 +95,43 @@ def test_a_server_that_comes_late_is_waited_for(site):
     asyncio.run(scenario())
 
 
-def late(monkeypatch, times: int) -> list[str]:
+@contextmanager
+def late(times: int) -> Iterator[list[str]]:
     """Let the first looks at a server come too late, although the server answers."""
-    look, looks = connections.shown_certificate, []
+    looks = []
 
-    async def slow(address: str, timeout: float, *more: object) -> bytes | None:
+    async def slow(honest, address: str, *more: object) -> bytes | None:
         looks.append(address)
-        if len(looks) <= times:
-            return None
-        return await look(address, timeout, *more)
+        return None if len(looks) <= times else await honest(address, *more)
 
-    monkeypatch.setattr(connections, "shown_certificate", slow)
-    return looks
+    with lying("process", shown_certificate=slow):
+        yield looks
 
 
-def test_a_late_connection_is_tried_again_while_the_peer_answers(site, monkeypatch):
-    looks = late(monkeypatch, times=3)
-
+def test_a_late_connection_is_tried_again_while_the_peer_answers(site):
     async def scenario():
         async with serving(site("a")) as (address, _):
             await (await connect(site("b"), "a", "node", address, 15)).close()
 
-    asyncio.run(scenario())
+    with late(times=3) as looks:
+        asyncio.run(scenario())
     assert len(looks) == 4
 
 
-def test_a_late_connection_is_given_up_after_its_time(site, monkeypatch):
-    looks = late(monkeypatch, times=99)
-
+def test_a_late_connection_is_given_up_after_its_time(site):
     async def scenario():
         async with serving(site("a")) as (address, _):
             with pytest.raises(PeerUnavailable, match="answers now, but did not answer in time"):
                 await connect(site("b"), "a", "node", address, 0.1, patience=0.5)
 
-    asyncio.run(scenario())
+    with late(times=99) as looks:
+        asyncio.run(scenario())
     assert looks
 
 
-def test_a_late_connection_to_nobody_is_not_tried_again(site, monkeypatch):
-    looks = late(monkeypatch, times=99)
+def test_a_late_connection_to_nobody_is_not_tried_again(site):
     address = reserved_address()
-    with pytest.raises(PeerUnavailable, match="connection refused"):
+    with late(times=99) as looks, pytest.raises(PeerUnavailable, match="connection refused"):
         asyncio.run(connect(site("b"), "a", "node", address, 0.1, patience=600))
     assert looks
 
@@ -271,14 +269,16 @@ def test_a_port_in_use_is_refused(site, host):
     asyncio.run(scenario())
 
 
-def test_a_port_taken_at_the_last_moment_is_refused_by_grpc_itself(site, monkeypatch):
+def test_a_port_taken_at_the_last_moment_is_refused_by_grpc_itself(site):
     """Without `grpc.so_reuseport` = 0 both servers would get a share of the calls."""
-    monkeypatch.setattr("umpc.transport.connections.refuse_if_taken", lambda *address: None)
 
     async def scenario():
         identity = site("a")
         async with serving(identity) as (address, _):
-            with pytest.raises(AddressInUse, match="just taken"):
+            with (
+                lying("process", refuse_if_taken=lambda *address: None),
+                pytest.raises(AddressInUse, match="just taken"),
+            ):
                 await bind(make_server(identity, ALLOWED), identity, address)
 
     asyncio.run(scenario())

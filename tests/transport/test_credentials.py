@@ -12,11 +12,11 @@ from umpc.crypto.signing import as_of_now, is_signature
 from umpc.errors import CertificateError, RemoteProtocolError
 from umpc.study.attempt import check_member, sign_member
 from umpc.study.sizes import Member
+from umpc.testing import lying
 from umpc.transport.authority import Authority
 from umpc.transport.certificates import Revoked
 from umpc.transport.identity import (
     Identity,
-    IdentityFolder,
     credentials_of,
     load_identity,
     verifier_of,
@@ -108,24 +108,28 @@ def test_shufflers_take_members_of_an_earlier_run_whose_certificates_have_ended(
         check_member(STUDY, foreign, verifier_of_members(shuffler), "north", "prepare")
 
 
-def test_a_check_as_of_now_reads_neither_the_folder_nor_the_clock_again(site, monkeypatch):
+def test_a_check_as_of_now_reads_neither_the_folder_nor_the_clock_again(site):
     north, south = site(), site("south")
     looks = []
-    look = IdentityFolder.latest
-    monkeypatch.setattr(IdentityFolder, "latest", lambda folder: looks.append(1) or look(folder))
-    verify = as_of_now(verifier_of(south))
-    monkeypatch.setattr("umpc.transport.identity.clock", lambda: LONG_AGO)
-    assert [verify(north.pair[0]).name for _ in range(3)] == ["north"] * 3
-    assert len(looks) == 1
-    with pytest.raises(CertificateError, match="not yet valid"):
-        verifier_of(south)(north.pair[0])
-    assert len(looks) == 2
+
+    def look(honest, folder):
+        looks.append(folder)
+        return honest(folder)
+
+    with lying("process", latest=look):
+        verify = as_of_now(verifier_of(south))
+        with lying("machine", clock=lambda _: LONG_AGO):
+            assert [verify(north.pair[0]).name for _ in range(3)] == ["north"] * 3
+            assert len(looks) == 1
+            with pytest.raises(CertificateError, match="not yet valid"):
+                verifier_of(south)(north.pair[0])
+            assert len(looks) == 2
 
 
-def test_a_check_as_of_now_refuses_what_counted_before_or_will_count_later(site, monkeypatch):
+def test_a_check_as_of_now_refuses_what_counted_before_or_will_count_later(site):
     old, north, south = site(now=LONG_AGO), site(), site("south")
     with pytest.raises(CertificateError, match="expired"):
         as_of_now(verifier_of(south))(old.pair[0])
-    monkeypatch.setattr("umpc.transport.identity.clock", lambda: LONG_AGO)
-    with pytest.raises(CertificateError, match="not yet valid"):
+    past = lying("machine", clock=lambda _: LONG_AGO)
+    with past, pytest.raises(CertificateError, match="not yet valid"):
         as_of_now(verifier_of(south))(north.pair[0])

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from umpc.testing import lying
 from umpc.transport import identity as identity_module
 from umpc.transport.authority import CA_DAYS, Authority
 from umpc.transport.certificates import Revoked
@@ -59,19 +60,20 @@ def test_a_list_is_due_after_its_date_and_the_own_revocation_at_once(identity):
     assert "is revoked, so all others refuse it" in sentence
 
 
-def test_a_process_warns_at_its_start_and_then_once_a_day(identity, monkeypatch, limit, caplog):
+def test_a_process_warns_at_its_start_and_then_once_a_day(identity, limit, caplog):
     """Each look is an hour after the one before: 50 hours have three warnings."""
     hours = iter(range(50))
-    monkeypatch.setattr(
-        identity_module, "clock", lambda: NOW + timedelta(days=70, hours=next(hours))
-    )
+
+    def now(_):
+        return NOW + timedelta(days=70, hours=next(hours))
+
     limit(identity_module, LOOK_SECONDS=0)
 
     async def scenario():
         with pytest.raises(RuntimeError, match="StopIteration"):
             await keep_watch(identity)
 
-    with caplog.at_level(logging.WARNING, "umpc.identity"):
+    with lying("machine", clock=now), caplog.at_level(logging.WARNING, "umpc.identity"):
         asyncio.run(scenario())
     assert caplog.text.count("expires in") == 3
 

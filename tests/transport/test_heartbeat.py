@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 
+from umpc.testing import lying
 from umpc.transport import heartbeat
 from umpc.transport.heartbeat import (
     DATA_BYTES,
@@ -58,11 +59,12 @@ class Ends:
 
 
 @pytest.fixture
-def quick(monkeypatch, limit):
-    monkeypatch.setattr(heartbeat, "processor_share", lambda: 1.0)
+def quick(limit):
     limit(heartbeat, BEAT_SECONDS=0.01)
     limit(heartbeat, SUSPECT_SECONDS=0.02)
     limit(heartbeat, SILENT_SECONDS=0.05)
+    with lying("machine", processor_share=lambda _: 1.0):
+        yield
 
 
 class SlowCall:

@@ -15,6 +15,7 @@ from transport_echo import BUSY, CHAT, hold_the_interpreter, serving
 
 from bench import proxy
 from umpc.errors import PeerLost
+from umpc.testing import lying
 from umpc.transport import connections, heartbeat
 from umpc.transport.connections import LINE_SECONDS
 from umpc.transport.stream import RpcStream, as_received
@@ -26,12 +27,13 @@ LONGEST = 120
 
 
 @pytest.fixture
-def quick(monkeypatch, limit):
+def quick(limit):
     """Beats here follow each other quickly, so that silence is noticed after a second."""
-    monkeypatch.setattr(heartbeat, "processor_share", lambda: 1.0)
     limit(heartbeat, BEAT_SECONDS=0.05)
     limit(heartbeat, SUSPECT_SECONDS=0.25)
     limit(heartbeat, SILENT_SECONDS=2.5)
+    with lying("machine", processor_share=lambda _: 1.0):
+        yield
 
 
 @asynccontextmanager
@@ -135,23 +137,22 @@ def test_two_that_do_not_run_for_a_while_are_left_in_peace(site, tmp_path, quick
     asyncio.run(scenario())
 
 
-def test_unread_data_do_not_stop_the_heartbeat(site, monkeypatch, quick):
+def test_unread_data_do_not_stop_the_heartbeat(site, quick):
     heard, beats = asyncio.Event(), 0
-    note = heartbeat.Silence.heard
 
-    def count(silence):
+    def count(honest, silence):
         nonlocal beats
         beats += 1
         if beats == 200:
             heard.set()
-        note(silence)
+        honest(silence)
 
     async def scenario():
         async with serving(site("a")) as (address, _), chatting(site("b"), address) as chat:
             chat.ahead = 0
             flood = asyncio.create_task(_flood(chat))
-            monkeypatch.setattr(heartbeat.Silence, "heard", count)
-            await heard.wait()
+            with lying("machine", heard=count):
+                await heard.wait()
             flood.cancel()
             assert chat.is_open
 
@@ -178,12 +179,9 @@ def test_a_message_that_comes_slowly_is_life(site, limit, quick):
     asyncio.run(over_a_slow_line(site))
 
 
-def test_without_the_kernels_count_the_slow_message_would_be_silence(
-    site, monkeypatch, limit, quick
-):
+def test_without_the_kernels_count_the_slow_message_would_be_silence(site, limit, quick):
     limit(heartbeat, SILENT_SECONDS=1.0)
-    monkeypatch.setattr(heartbeat.SURVEY, "received_bytes", lambda peers: 0)
-    with pytest.raises(PeerLost):
+    with lying("machine", received_bytes=lambda *_: 0), pytest.raises(PeerLost):
         asyncio.run(over_a_slow_line(site))
 
 

@@ -7,17 +7,18 @@ import threading
 import pytest
 
 from umpc.errors import PolicyRefused, StudyAborted
+from umpc.testing import lying
 from umpc.transport import connections
 from umpc.transport.stream_reader import lost
 
 
-def test_only_the_end_of_a_peer_is_a_consequence_of_the_own_end(monkeypatch):
-    monkeypatch.setattr(connections, "_STOPPED", threading.Event())
+def test_only_the_end_of_a_peer_is_a_consequence_of_the_own_end():
     error, other = lost("coordinator", "study"), PolicyRefused("no")
-    assert connections.of_own_end(error) is error
-    connections.begin_end()
-    assert connections.of_own_end(other) is other
-    found = connections.of_own_end(error)
+    with lying("process", STOPPED=lambda _: threading.Event()):
+        assert connections.of_own_end(error) is error
+        connections.begin_end()
+        assert connections.of_own_end(other) is other
+        found = connections.of_own_end(error)
     with pytest.raises(StudyAborted, match="this process was stopped while the study ran"):
         raise found
     assert found.culprit is None and "coordinator went away" in found.detail

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from tests.transport.talk import Bytes, decode_small, echo, run, silence
+from tests.transport.talk import TALK, Bytes, decode_small, echo, run, silence
 from umpc.errors import (
     DataError,
     LocalProtocolError,
@@ -194,19 +194,35 @@ def test_the_called_side_has_the_same_stream(identity):
     assert [error.culprit for error in failures] == ["south"]
 
 
-def test_a_stream_that_its_peer_has_ended_is_not_told_to_end(identity, monkeypatch):
+class Untold:
+    """A call of gRPC, and whether the peer was told that this side writes no more."""
+
+    def __init__(self, call):
+        self.call = call
+        self.is_told = False
+
+    def __getattr__(self, name):
+        return getattr(self.call, name)
+
+    async def done_writing(self):
+        self.is_told = True
+        await self.call.done_writing()
+
+
+def test_a_stream_that_its_peer_has_ended_is_not_told_to_end(identity):
     async def handler(context):
         await context.write(b"last")
 
     async def scenario(stream, server):
-        assert await stream.next("talk") == b"last"
-        await stream._begun.ended_within(20)
-
-        async def told():
-            raise AssertionError("a peer was told to end a stream that it has ended")
-
-        monkeypatch.setattr(stream._opened, "done_writing", told)
-        await stream.finish(5)
+        call = Untold(stream.channel.stream_stream(TALK)())
+        again = RpcStream("north", "talk", as_received)
+        again.begin(call)
+        assert await again.next("talk") == b"last"
+        with pytest.raises(PeerLost):
+            await again.next("talk", 20)
+        await again.finish(5)
+        await again.close()
+        assert not call.is_told
 
     run(identity, handler, scenario)
 

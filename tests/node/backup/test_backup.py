@@ -28,7 +28,6 @@ from umpc.node.audit.reading import rows
 from umpc.node.audit.trail import AuditRow, AuditTrail
 from umpc.node.backup.archive import CONFIG, FIELD_SETS, LEDGER, Manifest, write_archive
 from umpc.node.backup.restoring import (
-    Restoration,
     Restored,
     Statement,
     charges_after,
@@ -41,6 +40,7 @@ from umpc.node.budget.ledger_store import QUESTION_BYTES
 from umpc.node.budget.store import FOR_EVER
 from umpc.node.table.fingerprint import Cohort
 from umpc.study.parts import Course
+from umpc.testing import lying
 from umpc.transport.files import digest_of
 
 ASKED = b"q" * QUESTION_BYTES
@@ -311,14 +311,14 @@ def test_charges_that_a_restore_counted_count_once_for_backups_after_it(site):
     assert site.spent() == 3
 
 
-def test_a_restore_that_ends_in_the_middle_has_told_the_trail_what_it_counts(site, monkeypatch):
+def test_a_restore_that_ends_in_the_middle_has_told_the_trail_what_it_counts(site):
     archive = lost_after_a_charge(site, ".key", ".audit")
-    with monkeypatch.context() as patch, pytest.raises(e.AuditError, match="no space"):
-        patch.setattr(AuditTrail, "append", no_space)
+    full = lying("process", append=no_space)
+    with full, pytest.raises(e.AuditError, match="no space"):
         restore(archive, site.config, Statement(Fraction(3), D))
     assert not site.ledger.exists(), "the ledger is in use, and no trail says what it counts"
-    with monkeypatch.context() as patch, pytest.raises(e.LedgerError, match="a crash"):
-        patch.setattr(Restoration, "_put", crash_before_the_ledger(Restoration._put))
+    crash = lying("process", put=crash_before_the_ledger)
+    with crash, pytest.raises(e.LedgerError, match="a crash"):
         restore(archive, site.config, Statement(Fraction(3), D))
     assert not site.ledger.exists()
     refused(archive, site, "a sum of at least what is proven", Statement(Fraction(2), D))
@@ -326,17 +326,16 @@ def test_a_restore_that_ends_in_the_middle_has_told_the_trail_what_it_counts(sit
     assert site.spent() == 4
 
 
-def no_space(trail: AuditTrail, *rows: AuditRow) -> None:
+def no_space(honest: Callable[..., None], trail: AuditTrail, *rows: AuditRow) -> None:
     raise e.AuditError("no space")
 
 
-def crash_before_the_ledger(put: Callable[..., None]) -> Callable[..., None]:
-    def put_or_crash(self: Restoration, name: str, target: Path) -> None:
-        if name == LEDGER:
-            raise e.LedgerError("a crash")
-        put(self, name, target)
-
-    return put_or_crash
+def crash_before_the_ledger(
+    put: Callable[..., None], restoration: object, name: str, target: Path
+) -> None:
+    if name == LEDGER:
+        raise e.LedgerError("a crash")
+    put(restoration, name, target)
 
 
 def test_a_restore_that_cost_nothing_is_no_charge_for_the_next_one(site, tmp_path):

@@ -19,9 +19,9 @@ from umpc.errors import EncodingError, PeerLost, RemoteProtocolError, UmpcError
 from umpc.mpc.transfers.channel_set_up import open_receiver, open_sender
 from umpc.mpc.transfers.channels import MOST_PEERS
 from umpc.mpc.transfers.correlated_ot import fresh_delta
-from umpc.node.run import prepare
 from umpc.node.run.prepare import EndedLink, channel_name, ended_links, make_channels, next_channel
 from umpc.node.standing import LONGEST, Chain, KeptChannel, Standing, StandingWith
+from umpc.testing import lying
 
 ATTEMPT = bytes(32)
 NAME = channel_name(ATTEMPT, "north", "south")
@@ -161,11 +161,14 @@ def test_both_ends_have_one_name_and_every_attempt_another():
     assert len(names) == 3 and channel_name(bytes(32), "south", "north") in names
 
 
-def test_a_channel_draws_its_seeds_anew(ends, monkeypatch):
+def test_a_channel_draws_its_seeds_anew(ends):
     drawn = []
-    monkeypatch.setattr(prepare, "fresh_delta", drawn.append)
-    monkeypatch.setattr(prepare, "chain_sender", lambda _, seed, *rest: drawn.append(seed))
-    monkeypatch.setattr(prepare, "chain_receiver", lambda _, seed, *rest: drawn.append(seed))
-    for end in (*ends, *ends):
-        next_channel(end, NAME, "peer")
+
+    def chain(honest, channel, seed, *rest):
+        drawn.append(seed)
+
+    delta = {"fresh_delta": lambda honest, seed: drawn.append(seed)}
+    with lying("node", chain_sender=chain, chain_receiver=chain, **delta):
+        for end in (*ends, *ends):
+            next_channel(end, NAME, "peer")
     assert len(drawn) == len(set(drawn)) == 6

@@ -14,10 +14,10 @@ from tests.support.studies import SKEWNESS
 from umpc.compute.executor import Executor, InlineExecutor
 from umpc.errors import PeerLost, RemoteProtocolError
 from umpc.mpc import chunks as chunks_module
-from umpc.mpc.masked.plan import Program
 from umpc.node.run import chunks as running_chunks
 from umpc.node.run.rounds import Rounds
 from umpc.study.messages import frame_of
+from umpc.testing import lying
 
 NODES = range(4)
 PAIRS: dict[str, Any] = {"edges": "60"}
@@ -75,26 +75,22 @@ async def _quiet(done: int, of: int) -> None:
 
 def alone(**changes) -> tuple[dict, list[list[int]]]:
     """Return all frames and shares of nodes that compute each chunk alone."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Program, "small_cell", 0)
+    with lying("everybody", small_cell=lambda _: 0):
         return Consortium(**changes).evaluate()
 
 
 @both
-def test_batches_send_each_chunks_messages_and_end_with_its_shares(changes, monkeypatch):
+def test_batches_send_each_chunks_messages_and_end_with_its_shares(changes):
     begun = []
-    real = running_chunks.BatchRounds.__init__
-    monkeypatch.setattr(
-        running_chunks.BatchRounds,
-        "__init__",
-        lambda self, attempt, node, links, batch, after: (
-            begun.append(len(batch)),
-            real(self, attempt, node, links, batch, after),
-        )[1],
-    )
-    expected = alone(**changes)
-    assert not begun and sum(map(len, expected[0].values())) >= 12
-    assert Consortium(**changes).evaluate() == expected
+
+    def noted(honest, rounds, attempt, node, links, batch, after):
+        begun.append(len(batch))
+        honest(rounds, attempt, node, links, batch, after)
+
+    with lying("process", init=noted):
+        expected = alone(**changes)
+        assert not begun and sum(map(len, expected[0].values())) >= 12
+        assert Consortium(**changes).evaluate() == expected
     assert len(begun) >= 4 and min(begun) > 1
 
 
@@ -107,19 +103,18 @@ def test_workers_take_batches_and_one_that_dies_changes_nothing(changes, limit):
 
 
 @both
-def test_nodes_with_little_room_end_all_waves(changes, monkeypatch, limit):
+def test_nodes_with_little_room_end_all_waves(changes, limit):
     """Every wave has few cells, and each node has room for one large chunk only."""
     expected = alone(**changes)
     attempt = Consortium(**changes).run.attempt
     counts = sorted(chunk.count for chunk in attempt.chunks())
     size = max(plan.chunk_edges for plan in attempt.program.plans.values())
     limit(chunks_module, WAVE_CHUNKS=2 * counts[-2] / size)
-    monkeypatch.setattr(Program, "small_cell", counts[-2])
-    monkeypatch.setattr(Program, "chunks_in_flight", 1)
-    made = Consortium(**changes)
-    numbers = {chunk.wave for chunk in made.run.attempt.chunks()}
-    assert numbers >= {0, 1, 2}
-    sent, shares = made.evaluate()
+    with lying("everybody", small_cell=lambda _: counts[-2], chunks_in_flight=lambda _: 1):
+        made = Consortium(**changes)
+        numbers = {chunk.wave for chunk in made.run.attempt.chunks()}
+        assert numbers >= {0, 1, 2}
+        sent, shares = made.evaluate()
     assert sent == expected[0] and shares == expected[1]
 
 

@@ -112,7 +112,7 @@ def test_every_offline_frame_has_a_place_of_its_own():
     assert len(set(keys)) == len(keys)
 
 
-def test_no_transfer_of_coins_is_hashed_twice(monkeypatch, limit):
+def test_no_transfer_of_coins_is_hashed_twice(limit):
     """Nor in another batch: under one key and Δ every number stands for one transfer."""
     hashed = []
 

@@ -177,7 +177,7 @@ def test_a_hub_is_young_for_its_grace_time(site, grace, is_young):
     assert server.HubServer(site("relay", "hub"), grace).is_young() is is_young
 
 
-def test_a_process_whose_connection_broke_is_waited_for_within_the_grace(site, monkeypatch, limit):
+def test_a_process_whose_connection_broke_is_waited_for_within_the_grace(site, limit):
     # it comes back later than a caller waits at most
     limit(connection, FIRST_PAUSE=1.0)
     limit(connection, TICK_SECONDS=0.01)
@@ -405,7 +405,7 @@ def test_a_hub_that_is_started_again_costs_no_message(site):
     run(scenario())
 
 
-def test_a_peer_or_a_hub_that_stays_away_is_lost_after_the_grace(site, monkeypatch):
+def test_a_peer_or_a_hub_that_stays_away_is_lost_after_the_grace(site):
     async def scenario():
         async with hub_of(site("relay", "hub"), grace=1) as hub:
             async with echo_behind(hub, site("a")):

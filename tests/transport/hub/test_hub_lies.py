@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from transport_echo import CALL, CHAT
 
+from umpc.testing import lying
+
 sys.path.insert(0, str(Path(__file__).parent))
 from behind_hub import changed, echo_behind, hub_of, redirecting, run
 
@@ -36,15 +38,13 @@ def lies():
     yield "drop", lambda e: [], "missing"
 
 
-def test_every_lie_of_a_hub_is_noticed_with_a_typed_error_and_no_wrong_byte(
-    site, monkeypatch, limit
-):
+def test_every_lie_of_a_hub_is_noticed_with_a_typed_error_and_no_wrong_byte(site, limit):
     limit(session, PROBE_SECONDS=1.0)
     errors = []
-    fail = session.Session.fail
-    monkeypatch.setattr(
-        session.Session, "fail", lambda s, e, **k: (errors.append(e), fail(s, e, **k))
-    )
+
+    def noted(honest, of, error, **more):
+        errors.append(error)
+        return honest(of, error, **more)
 
     async def scenario():
         relay, a, b = site("relay", "hub"), site("a"), site("b")
@@ -72,7 +72,8 @@ def test_every_lie_of_a_hub_is_noticed_with_a_typed_error_and_no_wrong_byte(
                 assert re.search(words, errors[0].message), (name, errors[0].message)
                 await channel.close()
 
-    run(scenario())
+    with lying("process", fail=noted):
+        run(scenario())
 
 
 def test_a_hub_that_redirects_sessions_is_noticed(site):

@@ -110,7 +110,7 @@ def test_sums_of_rows_are_those_of_numpy(rows, kind):
 
 
 @pytest.mark.parametrize("sizes", [(64, 40), (40, 64), (1, 300), (300, 1)])
-def test_many_threads_make_the_same_product(monkeypatch, limit, sizes):
+def test_many_threads_make_the_same_product(limit, sizes):
     form = kendall(*sizes)
     vector = random_words(RNG, sizes[0] * sizes[1])
     alone = form.apply(vector)
