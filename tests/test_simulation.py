@@ -65,7 +65,7 @@ def test_many_chunks_give_the_same_as_one(monkeypatch, limit, changes):
     study = make_study(nodes=3, epsilon=LOUD, **changes)
     tables = random_tables([9, 30, 5], "chunks", classes=study.two_sample)
     one = simulate(study, tables, Entropy("chunks"))
-    small_chunks(monkeypatch, limit, field_bytes=100)
+    small_chunks(limit, field_bytes=100)
     many = simulate(study, tables, Entropy("chunks"))
     assert many.report.sums == one.report.sums and many.report.estimate == one.report.estimate
     assert len(many.transcript.online) > len(one.transcript.online)

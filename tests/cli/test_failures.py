@@ -23,8 +23,8 @@ from umpc.testing import lying
 def ended(monkeypatch, capsys, *arguments: str) -> tuple[int, str, list[str]]:
     """Run a command that fails. Returns: exit code, output, lines of standard error."""
     monkeypatch.setattr(sys, "argv", ["umpc", *arguments])
-    main_module = sys.modules["__main__"]  # click shows another name below `python -m pytest`
-    monkeypatch.setattr(main_module, "__package__", None, raising=False)
+    # click shows another name below `python -m pytest`
+    monkeypatch.setattr("__main__.__package__", None, raising=False)
     with pytest.raises(SystemExit) as caught:
         root.main()
     told = capsys.readouterr()

@@ -135,7 +135,7 @@ def tree_sample(attempt) -> bytes:
     "study", [make_study(nodes=3), make_study(LEANING, 3, degree=3)], ids=["pairs", "triples"]
 )
 def test_chunks_cover_every_shared_edge_once_in_turns(monkeypatch, limit, study):
-    small_chunks(monkeypatch, limit)
+    small_chunks(limit)
     attempt = make_attempt(study, [3, 7, 4])
     chunks = list(attempt.chunks())
     for owners, cell in attempt.hypergraph.shared_cells.items():

@@ -138,7 +138,7 @@ def test_wide_fields_cost_what_was_predicted_by_pieces_and_by_keys(limit, nodes,
 
 
 def test_many_chunks_cost_what_was_predicted(monkeypatch, limit):
-    small_chunks(monkeypatch, limit, field_bytes=20)
+    small_chunks(limit, field_bytes=20)
     check(make_study(KENDALL, 3), [9, 30, 5])
     check(make_study(LEANING, 3, degree=3), [4, 6, 5])
 

@@ -8,15 +8,15 @@ import pytest
 
 from tests.native.hook import HOOK
 from umpc import native
-from umpc import native as library
+from umpc.testing import limited
 
 
 def is_current() -> bool:
     """Whether the library of the source tree was compiled after its sources were written."""
-    if not library.FILE.exists():
+    if not native.FILE.exists():
         return False
     sources = HOOK.SOURCE.parent.glob("*.[ch]")
-    return all(library.FILE.stat().st_mtime >= each.stat().st_mtime for each in sources)
+    return all(native.FILE.stat().st_mtime >= each.stat().st_mtime for each in sources)
 
 
 @pytest.fixture(scope="session")
@@ -25,14 +25,12 @@ def gate(tmp_path_factory) -> ModuleType:
     if is_current():
         yield native
         return
-    file = tmp_path_factory.mktemp("gate") / library.FILE.name
+    file = tmp_path_factory.mktemp("gate") / native.FILE.name
     try:
-        compiled = library.load(HOOK.build(file))
+        compiled = native.load(HOOK.build(file))
     except HOOK.NotBuilt:
         compiled = None
-    with pytest.MonkeyPatch.context() as patch:
-        for module in (native, library):
-            patch.setattr(module, "LIBRARY", compiled)
-        library.kinds.cache_clear()
+    with limited(native, LIBRARY=compiled):
+        native.kinds.cache_clear()
         yield native
-    library.kinds.cache_clear()
+    native.kinds.cache_clear()

@@ -11,9 +11,9 @@ import umpc
 FILE = Path(umpc.__file__).parents[1] / "native" / "build_hook.py"
 
 
-def load() -> ModuleType:
-    """Load the file."""
-    spec = importlib.util.spec_from_file_location("build_hook", FILE)
+def load(file: Path = FILE) -> ModuleType:
+    """Load the file, or a copy of it that builds in another folder."""
+    spec = importlib.util.spec_from_file_location("build_hook", file)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

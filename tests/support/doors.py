@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from types import ModuleType
 from typing import Any
 
@@ -20,7 +20,11 @@ class Limit:
     def __call__(self, module: ModuleType, **values: Any) -> None:
         papers = module.__name__.partition(".")[0] == "umpc_papers"
         door = umpc_papers.testing.limited if papers else umpc.testing.limited
-        self._until.enter_context(door(module, **values))
+        self.hold(door(module, **values))
+
+    def hold(self, context: AbstractContextManager[Any]) -> None:
+        """Enter another context, such as that of `lying`, for as long."""
+        self._until.enter_context(context)
 
 
 @contextmanager

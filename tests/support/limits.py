@@ -7,7 +7,6 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
-import pytest
 
 from tests.support.doors import Limit
 from umpc.mpc.garbled import plan as garbled
@@ -18,10 +17,10 @@ from umpc.testing import lying
 from umpc_papers.ghazi_shuffle import inbox
 
 
-def small_chunks(patch: pytest.MonkeyPatch, limit: Limit, field_bytes: int | None = None) -> None:
+def small_chunks(limit: Limit, field_bytes: int | None = None) -> None:
     """Chunks of 8 masked edges. Args: field_bytes: of one message of masked records."""
     limit(plan, MAX_CHUNK=8)
-    patch.setattr(plan.Plan, "chunk_edges", property(lambda each: 8))  # plans keep it
+    limit.hold(lying("everybody", chunk_edges=lambda *_: 8))  # plans keep it
     if field_bytes is not None:
         limit(cells, FIELDS_BYTES=field_bytes)
 

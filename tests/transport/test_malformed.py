@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 from cryptography import x509
@@ -338,8 +339,8 @@ def test_an_unreadable_file_is_refused_by_name(site, file, monkeypatch):
             raise PermissionError(13, "Permission denied")
         return original(path, *arguments, **options)
 
-    original = type(site).open
-    monkeypatch.setattr(type(site), "open", refuse)
+    original = Path.open
+    monkeypatch.setattr(Path, "open", refuse)
     with pytest.raises(CertificateError, match=rf"{file} cannot be read \(Permission denied\)"):
         load_identity(site)
 

@@ -173,7 +173,7 @@ def test_no_stream_gives_one_word_twice_over_chunks_cells_parties_and_attempts(
     monkeypatch, limit, degree
 ):
     """Words of 64 bits never repeat in the roots, masks and shares of two attempts at one study."""
-    small_chunks(monkeypatch, limit)
+    small_chunks(limit)
     study = make_study(nodes=3) if degree == 2 else make_study(LEANING, 3, degree=3)
     counts = [7, 6, 5] if degree == 2 else [3, 3, 3]
     words, chunks = [], 0

@@ -31,9 +31,9 @@ class Recorder:
         self.calls.append(name)
 
 
-def shares(kernel, monkeypatch) -> list[np.ndarray]:
+def shares(kernel, limit) -> list[np.ndarray]:
     """Keys and both parties' shares, from arrays that are not contiguous."""
-    monkeypatch.setattr(dcf, "KERNEL", kernel)
+    limit(dcf, KERNEL=kernel)
     mask = Stream(seed_of("mask")).words(600)[::2] & np.uint64(1023)
     roots = Stream(seed_of("roots")).words(2 * 600 * 2).reshape(2, 600, 2)[:, ::2]
     keys = generate(10, mask, roots, HASH)
@@ -43,9 +43,9 @@ def shares(kernel, monkeypatch) -> list[np.ndarray]:
     return found
 
 
-def test_a_kernel_is_asked_and_its_answer_is_the_same(monkeypatch):
+def test_a_kernel_is_asked_and_its_answer_is_the_same(limit):
     kernel = Recorder()
-    with_kernel, without = shares(kernel, monkeypatch), shares(None, monkeypatch)
+    with_kernel, without = shares(kernel, limit), shares(None, limit)
     assert kernel.calls == ["generate", "evaluate", "evaluate"]
     assert all(
         np.array_equal(ours, theirs) for ours, theirs in zip(with_kernel, without, strict=True)

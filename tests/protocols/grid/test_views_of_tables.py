@@ -21,7 +21,6 @@ from umpc.crypto import field
 from umpc.crypto.field_transforms import weights_at
 from umpc.crypto.prg import Stream, derive
 from umpc.protocols.grid import lookup_proof as proofs
-from umpc.protocols.grid import verified, verified_node
 from umpc.protocols.grid.lookup_proof import ANSWER, INVERSES, LIST, OPENING, PROOF, STATEMENT
 from umpc.protocols.grid.masked_form import HISTOGRAM, TOTAL, masked_forms
 from umpc.simulation import Simulated, simulate
@@ -163,19 +162,10 @@ def test_frames_of_honest_parties_have_one_law_for_all_tables(grade):
 def of_mask(label: str) -> Iterator[None]:
     """One mask serves all attempts."""
 
-    def same(seed: bytes, name: str, context: bytes) -> bytes:
-        return derive(bytes(32), name, b"") if name == label else derive(seed, name, context)
+    def same(honest: Any, seed: bytes, name: str, context: bytes) -> bytes:
+        return honest(bytes(32), name, b"") if name == label else honest(seed, name, context)
 
-    with pytest.MonkeyPatch.context() as patch:
-        for module in (verified, verified_node):
-            patch.setattr(module, "derive", same)
-        yield
-
-
-@contextmanager
-def of_patch(change: Callable[[pytest.MonkeyPatch], None]) -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        change(patch)
+    with lying("node", derive=same), lying("dealer", derive=same):
         yield
 
 
@@ -189,9 +179,9 @@ def no_random_values() -> AbstractContextManager[None]:
 
 
 MUTANTS = [
-    (HONEST, lambda: of_patch(no_mask), "masked cell 0"),
-    (HONEST, lambda: of_patch(no_zero_share), "share, its part of the products known"),
-    (LYING_NODES, lambda: of_patch(no_zero_share), "share, its part of the products known"),
+    (HONEST, no_mask, "masked cell 0"),
+    (HONEST, no_zero_share, "share, its part of the products known"),
+    (LYING_NODES, no_zero_share, "share, its part of the products known"),
     (LYING_NODES, lambda: of_mask("verified list"), "list"),
     (LYING_NODES, lambda: of_mask("verified inverses"), "inverse, its mask known"),
     (LYING_NODES, lambda: of_mask("verified proof"), "proof, its mask known"),

@@ -266,7 +266,7 @@ def test_two_attempts_at_one_study_reuse_nothing(changes):
 
 
 def test_no_material_goes_to_two_nodes_or_into_two_chunks(monkeypatch, limit):
-    small_chunks(monkeypatch, limit)
+    small_chunks(limit)
     run = simulate(make_study(nodes=3), random_tables([6, 7, 5], "reuse"), Entropy("reuse"))
     blocks = [
         f.payload[i : i + 12]
