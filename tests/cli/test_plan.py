@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 
 import pytest
 from click.testing import CliRunner
@@ -282,7 +283,7 @@ def predicted_from_a_trial(path, records: str) -> tuple[Attempt, Seconds]:
 
 def test_a_curators_seconds_follow_the_sets_that_its_mechanism_takes(file, monkeypatch):
     """Disjoint sets: half as many as records. All sets: half the square. Both from one trial."""
-    monkeypatch.setattr(planning.time, "process_time", iter([0.0, 1.0] * 2).__next__)
+    monkeypatch.setattr(time, "process_time", iter([0.0, 1.0] * 2).__next__)
     online = {}
     for noise in ("coinpress_naive", "laplace"):
         path = file(protocol="central", noise=noise)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 
 import pytest
@@ -80,7 +81,7 @@ def test_time_in_which_the_process_did_not_run_is_given_back():
 
 def test_a_peers_time_goes_on_more_slowly_on_a_busy_machine(tmp_path, monkeypatch, limit):
     limit(patience, RUN_QUEUE=tmp_path / "loadavg")
-    monkeypatch.setattr(patience.os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
     limit(patience, SHARE_SECONDS=1e-9)  # each look reads the file
     assert patience.processor_share() == 1  # a system that does not tell
     for waiting, share in {1: 1, 4: 1, 8: 0.5, 16: 0.25, 900: 0.25}.items():
