@@ -61,7 +61,7 @@ CATEGORIES = {
         "protocols.u_mpc.node:UMpcNode.receive_fields",
     ),
     "inside a node, in the clear": ("ustat.kernel:Kernel.evaluate",),
-    "noise": ("protocols.u_mpc.node:UMpcNode._own_noise",),
+    "noise": ("protocols.u_mpc.node:UMpcNode.own_noise",),
     "zero shares": (
         "crypto.zero_shares:zero_shares",
         "crypto.zero_shares:KeyAgreement.__init__",

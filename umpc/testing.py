@@ -140,8 +140,8 @@ Where a message is made elsewhere, # and words of the statement that raises foll
 Steps = Mapping[str, Mapping[str, str]]
 STEPS: Steps = {
     "node": {
-        NODE: "__init__ begin _own_noise _random_words receive_seed toss fields_for protocol "
-        "_evaluates_in_own_way",
+        NODE: "__init__ begin own_noise random_words receive_seed toss fields_for protocol "
+        "evaluates_in_own_way",
         f"{U_MPC}.node": "zero_shares",
         "umpc.ustat.hypergraph:Hypergraph": "degrees",
         "umpc.protocols.vector.protocol": "clip_columns",
@@ -153,16 +153,16 @@ STEPS: Steps = {
         f"{GRID}.lookup_proof": "inverses make_proof",
         f"{GRID}.verified_node": "derive",
         f"{TRANSFERS}.correlated_ot": "packed_row",
-        f"{TRANSFERS}.ot_products": "hash_blocks _both_pads",
+        f"{TRANSFERS}.ot_products": "hash_blocks both_pads",
         f"{TRANSFERS}.batch_columns": "transpose_into derive",
         f"{TRANSFERS}.batch_columns:Columns": "stretched",
         f"{TRANSFERS}.batch_columns:LeafStreams": "bytes",
-        f"{TRANSFERS}.channels": "_keys",
-        f"{TRANSFERS}.ot_inner_products": "_pads",
+        f"{TRANSFERS}.channels": "keys_of",
+        f"{TRANSFERS}.ot_inner_products": "inner_pads",
         "umpc.mpc.triples.cells": "make_triples Stream",
         f"{GARBLED}.sides": "derive fresh_labels make_tables read_tables GateHash FixedKeyHash",
         f"{GRID}.node:NodeTable": "put",
-        f"{GRID}.node_without_dealer:DealerlessNode": "_counted",
+        f"{GRID}.node_without_dealer:DealerlessNode": "counted",
         "umpc.protocols.base.seed_agreement": "check_members",
         f"{TRANSFERS}.channels:Channels": "forked",
         "umpc.node.run.prepare": "fresh_delta chain_sender chain_receiver",
@@ -180,19 +180,19 @@ STEPS: Steps = {
         "umpc.cli.server_options": "open_server",
         "umpc.dealer.server": "attempt_of peer_of",
         "umpc.deployment.processes:Deployment": "command",
-        "umpc.enrolment.site_side": "_post",
+        "umpc.enrolment.site_side": "post",
         "umpc.hub.server": "peer_of",
         "umpc.node.audit.reading": "seal",
         "umpc.node.audit.trail:AuditTrail": "append",
-        "umpc.node.backup.restoring:Restoration": "_put",
+        "umpc.node.backup.restoring:Restoration": "put",
         "umpc.node.links": "greet_or_fail",
         "umpc.node.run.chunks:BatchRounds": "__init__",
         "umpc.node.table.object_store:ObjectStore": "read",
         "umpc.node.table.reading": "batches",
-        "umpc.planning.reference_table:ReferenceTable": "_blocks",
+        "umpc.planning.reference_table:ReferenceTable": "blocks",
         "umpc.planning.seconds": "simulate measure_machine seconds_of",
         "umpc.transport.authority": "key_digest",
-        "umpc.transport.connections": "shown_certificate refuse_if_taken begin_end _STOPPED",
+        "umpc.transport.connections": "shown_certificate refuse_if_taken begin_end",
         "umpc.transport.hub.session:Session": "fail",
         "umpc.transport.identity": "check_private keep_watch",
         "umpc.transport.identity:IdentityFolder": "latest",
@@ -209,10 +209,9 @@ STEPS: Steps = {
     },
     "coordinator": {
         "umpc.coordinator.links:NodeLink": "ask deliver abort",
-        "umpc.protocols.base.coordinator:CoordinatorSide": "agree resume _check_signed "
+        "umpc.protocols.base.coordinator:CoordinatorSide": "agree resume check_signed "
         "check_prepared",
         f"{U_MPC}.protocol": "check_sums",
-        "umpc.transport.stream": "CONNECT_SECONDS",
         "umpc.protocols.auto": "grid_needs pairs_needs",
         f"{U_MPC}.protocol:UMpcCoordinator": "finish",
     },
@@ -225,7 +224,6 @@ STEPS: Steps = {
         "umpc.mpc.attempt": "edges_of compile_program noise_plan committee_size",
         f"{GRID}.attempt:GridAttempt": "factor",
         f"{GRID}.lookup_proof": "challenge_x challenge_rho challenge_r root_of inverses_digest",
-        "umpc.protocols.grid.cross_terms": "MAX_TRANSFERS",
         "umpc.protocols.vector.protocol": "scales_of",
         f"{U_MPC}.noise_binding": "noise_of_sums",
         f"{U_MPC}.node": "noise_of_sums",
@@ -244,7 +242,7 @@ STEPS: Steps = {
         "umpc.mpc.masked.plan:Program": "small_cell chunks_in_flight",
         "umpc.mpc.masked.plan_items": "compare",
         f"{GARBLED}.gates:GateHash": "second permute",
-        f"{GARBLED}.piece_tables": "_times_alpha",
+        f"{GARBLED}.piece_tables": "times_alpha",
         "umpc.mpc.masked.edge_layout": "wire_masks",
         "umpc.mpc.masked.cells": "wire_masks",
         "umpc.dealer.material": "wire_masks",
@@ -312,20 +310,21 @@ LIMITS: Limits = {
     "umpc.protocols.grid.operators.cuts": "CACHED",
     "umpc.protocols.grid.operators.layout": "CACHED",
     "umpc.protocols.grid.operators.leg": "CHUNK",
-    "umpc.transport.connections": "BEATEN",
+    "umpc.transport.connections": "BEATEN STOPPED",
     "umpc.transport.heartbeat": "BEAT_SECONDS SILENT_SECONDS SURVEY SUSPECT_SECONDS",
     "umpc.transport.hub.connection": "DIAL_SECONDS FIRST_PAUSE TELL_SECONDS TICK_SECONDS",
     "umpc.transport.hub.numbering": "WINDOW",
     "umpc.transport.hub.session": "OPEN_SECONDS PROBE_SECONDS",
     "umpc.transport.identity": "LOOK_SECONDS",
     "umpc.transport.patience": "RUN_QUEUE SHARE_SECONDS",
+    "umpc.transport.stream": "CONNECT_SECONDS",
     "umpc.transport.stream_reader": "REASON_SECONDS",
     "umpc.ustat.cell_rows": "AT_ONCE",
     "umpc.ustat.clear": "BLOCK_EDGES",
     "umpc.ustat.error_law": "LEAST_LOGARITHM NOTHING",
     "umpc.ustat.ranges": "CHUNK",
 }
-"""Module → its limits, waits and choices that a test may make small or fix."""
+"""Module → its limits, waits, choices and flags that a test may make small or fix."""
 
 
 @contextmanager

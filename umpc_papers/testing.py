@@ -14,7 +14,7 @@ STEPS: Steps = {
     "node": {
         "umpc_papers.bell_2pc.node": "apply_all",
         "umpc_papers.gopa.node:GopaNode": "shared_noise",
-        "umpc_papers.hajek_grid.node:TwoStepNode": "_own_noise",
+        "umpc_papers.hajek_grid.node:TwoStepNode": "own_noise",
         "umpc_papers.hajek_grid.node": "bound_of",
         "umpc_papers.bell_2pc.group_node": "noise_of_pairs",
         f"{SHUFFLE}.messages": "mix_rows",
@@ -30,7 +30,6 @@ STEPS: Steps = {
         "umpc_papers.bell_2pc.noise_binding": "epsilon_of_pair PairLaplace",
         "umpc_papers.bell_2pc.pair_mechanisms:PairLaplace": "coins",
         "umpc_papers.bell_2pc.group_mechanism:GroupLaplace": "noise draw",
-        "umpc_papers.exact_sampling": "CHUNK_BYTES",
         "umpc_papers.gopa.messages": "calibrate_pairwise",
         "umpc_papers.ghazi_rounds.protocol:GhaziRoundsProtocol": "messages",
         "umpc_papers.ghazi_rounds.mechanism": "groups",

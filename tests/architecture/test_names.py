@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 import umpc
-import umpc_papers
+import umpc.testing
+import umpc_papers.testing
 
 ROOT = Path(umpc.__file__).parent
 TWINS = {"DealerStub", "HubStub", "NodeStub", "ShufflerStub"}
@@ -201,6 +202,13 @@ def test_only_the_papers_steps_and_tests_reach_the_door():
     paths = [path for folder in folders for path in folder.rglob("*.py") if path.stem != "testing"]
     door = re.compile(r"\b(umpc|umpc_papers)(\.testing| import testing)\b")
     assert not [path for path in paths if door.search(path.read_text(encoding="utf-8"))]
+
+
+def test_a_step_has_a_public_name():
+    """A test that replaces a step names it, so it is none of its module's private parts."""
+    tables = (umpc.testing.STEPS, umpc_papers.testing.STEPS)
+    names = " ".join(each for table in tables for role in table.values() for each in role.values())
+    assert [name for name in names.split() if is_private(name)] == []
 
 
 # --- all other tests replace nothing inside umpc, too

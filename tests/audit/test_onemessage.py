@@ -24,9 +24,10 @@ from tests.support.protocols import messages_of
 from tests.support.studies import AUC, GINI, Columns, Entropy, table
 from umpc.simulation import simulate
 from umpc.study.document import Study
+from umpc_papers import exact_sampling
 from umpc_papers.local.messages import OneMessage
 from umpc_papers.local.sphere import directions
-from umpc_papers.testing import lying
+from umpc_papers.testing import limited
 
 Score = Callable[[Study, bytes], int]
 
@@ -61,7 +62,7 @@ def told_sign(study: Study, message: bytes) -> int:
 @contextmanager
 def short_streams() -> Iterator[None]:
     """Expand streams by 256 bytes, since one record takes few of the usual 64 KiB."""
-    with lying("everybody", CHUNK_BYTES=lambda usual: 256):
+    with limited(exact_sampling, CHUNK_BYTES=256):
         yield
 
 

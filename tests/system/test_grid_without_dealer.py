@@ -14,9 +14,10 @@ from tests.system.test_backends import in_the_clear, study_facts, write_table
 from tests.system.test_grid import in_the_clear_of, with_tables
 from umpc.coordinator.client import prepare_study, run_study
 from umpc.errors import PeerLost, RangeError
+from umpc.protocols.grid import cross_terms
 from umpc.study.parts import FieldText
 from umpc.study.report import Report
-from umpc.testing import lying
+from umpc.testing import limited
 
 ALONE = {"backend": "grid", "edges": "all", "preprocessing": "none", "dealer": None}
 SMALL = (FieldText("age", "0", "63", whole=True), FieldText("balance", "0", "127", whole=True))
@@ -110,7 +111,7 @@ def test_many_chunks_and_a_table_that_is_too_large(tables):
     assert exact.estimate == in_the_clear_of(tables, tables.names)
     message = r"coarsen balance to at most \d+ values.*name a dealer"
     refused = pytest.raises(RangeError, match=message)
-    with lying("everybody", MAX_TRANSFERS=lambda usual: 1 << 16), refused:
+    with limited(cross_terms, MAX_TRANSFERS=1 << 16), refused:
         ask(tables, run_study, name="too-wide", fields=WIDE)
 
 

@@ -27,7 +27,8 @@ from umpc.coordinator.conductor import Preparation
 from umpc.deployment.processes import stop
 from umpc.errors import AlreadyReleased, PeerLost, PeerUnavailable, PolicyRefused, PreparationError
 from umpc.study.report import Report
-from umpc.testing import lying
+from umpc.testing import limited, lying
+from umpc.transport import stream
 
 LOUD = "1000000000000"
 """An epsilon under which there is no noise."""
@@ -194,7 +195,7 @@ def test_a_node_that_was_killed_and_came_back_makes_it_a_run_from_the_start(here
     prepare(here, name="killed")
     here.served["node-2"].process.kill()
     here.served["node-2"].process.wait()
-    quickly = lying("coordinator", CONNECT_SECONDS=lambda usual: 1)
+    quickly = limited(stream, CONNECT_SECONDS=1)
     with quickly, pytest.raises(PeerUnavailable, match="node-2"):
         run(here, name="killed")
     assert waiting_files(here, "node-1"), "a run that reached nobody uses nothing up"

@@ -217,7 +217,7 @@ def ask(invitation: Invitation, request: Request) -> EnrolmentAnswer:
     Raises: PeerUnavailable if nobody answers. CertificateError if somebody else answers, or if the
         authority refuses or declines.
     """
-    status, content = _post(invitation, request.encode().encode())
+    status, content = post(invitation, request.encode().encode())
     found = _parse(invitation, content)
     if found.get("state") == ADMITTED and status == http.client.OK:
         members = tuple(parse_members(found.get("members")))
@@ -265,7 +265,7 @@ def wait_until_admitted(
     return answer
 
 
-def _post(invitation: Invitation, body: bytes) -> tuple[int, bytes]:
+def post(invitation: Invitation, body: bytes) -> tuple[int, bytes]:
     host, port = split_address(invitation.address)
     connection = _PinnedConnection(host, port, invitation.authority)
     try:

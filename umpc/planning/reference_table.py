@@ -167,7 +167,7 @@ class ReferenceTable:
         at = tuple(np.zeros((kernels, size)) for size in sizes)
         totals = np.zeros(kernels)
         products = np.zeros((kernels, kernels))
-        for start, values in self._blocks():
+        for start, values in self.blocks():
             flat = values.reshape(kernels, -1)
             totals += flat.sum(axis=1)
             products += flat @ flat.T
@@ -187,7 +187,7 @@ class ReferenceTable:
             return (self.first, self.records - self.first)
         return (self.records,)
 
-    def _blocks(self) -> Iterator[tuple[int, Floats]]:
+    def blocks(self) -> Iterator[tuple[int, Floats]]:
         """The kernels' values over all pairs, some rows at a time.
 
         With two classes a row is a record of the first class, and its others are all records of the

@@ -435,13 +435,13 @@ def _with_behaviour(handler: Any, wrap: Callable[[Behaviour], Behaviour]) -> Any
 
 # --- own end --------------------------------------------------------------------------------------
 
-_STOPPED = threading.Event()
+STOPPED = threading.Event()
 """Set once, when the process begins to end. It has one for all its servers."""
 
 
 def begin_end() -> None:
     """Note that this process is being stopped, by a signal or after its last study."""
-    _STOPPED.set()
+    STOPPED.set()
 
 
 def of_own_end(error: UmpcError) -> UmpcError:
@@ -449,7 +449,7 @@ def of_own_end(error: UmpcError) -> UmpcError:
 
     Args: error: what the study ended with.
     """
-    if not _STOPPED.is_set() or not isinstance(error, PeerLost | StudyAborted):
+    if not STOPPED.is_set() or not isinstance(error, PeerLost | StudyAborted):
         return error
     return StudyAborted(
         "this process was stopped while the study ran; start it again, then run the study again",

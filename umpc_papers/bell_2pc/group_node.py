@@ -24,7 +24,7 @@ class GroupNode(BellNode):
     records depend on no other node's noise.
     """
 
-    def _own_noise(self, attempt: SharedAttempt) -> list[int]:
+    def own_noise(self, attempt: SharedAttempt) -> list[int]:
         laws = [law for law in noise_of_pairs(attempt.sizes) if isinstance(law, GroupLaplace)]
         group = group_of(self.study)
         self.group_noise: dict[Owners, list[list[int]]] = {}

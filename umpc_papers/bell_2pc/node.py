@@ -36,7 +36,7 @@ class BellNode(UMpcNode):
     def _make_attempt(self, openings: Sequence[bytes]) -> SharedAttempt:
         return pairs_attempt(self.study, self._agreed(openings), openings)
 
-    def _own_noise(self, attempt: SharedAttempt) -> list[int]:
+    def own_noise(self, attempt: SharedAttempt) -> list[int]:
         """Nothing is added to a sum: every pair has its noise already."""
         return [0] * len(attempt.pair_noise)
 
@@ -51,7 +51,7 @@ class BellNode(UMpcNode):
         """The values that leave this node for pairs that are all its own, by every pair's law."""
         noises = self.attempt.pair_noise
         count = len(values[0])
-        words = self._random_words(words_of(noises) * count).reshape(-1, count)
+        words = self.random_words(words_of(noises) * count).reshape(-1, count)
         noisy = np.stack(apply_all(values, noises, words))
         self._values[owners, start] = noisy.astype(self.attempt.ring.dtype)
 

@@ -51,7 +51,7 @@ class TwoStepNode(UMpcNode):
     def _make_attempt(self, openings: Sequence[bytes]) -> SharedAttempt:
         return hajek_attempt(self.study, self._agreed(openings), openings)
 
-    def _own_noise(self, attempt: SharedAttempt) -> list[int]:
+    def own_noise(self, attempt: SharedAttempt) -> list[int]:
         """The noise of the squares. That of the sum follows when its size is known."""
         return [squares_law(attempt.sizes).draw(self._random_bits), 0]
 

@@ -84,7 +84,7 @@ def test_keys_and_offsets_of_two_channels_have_nothing_in_common():
     for number in range(3):
         seen_before = len(seen)
         last = pair.delta
-        with lying("node", keys=spy):
+        with lying("node", keys_of=spy):
             pair.chain(f"channel {number}")
         # Blocks of a channel differ by Δ in all places; their hashes must not.
         assert len(seen) == seen_before + 6

@@ -179,7 +179,7 @@ def one_pad():
         asked.append(blocks)
         return honest(session, asked[0] if len(asked) == 2 else blocks)
 
-    return lying("node", pads=pads)
+    return lying("node", inner_pads=pads)
 
 
 def half_a_pad():
@@ -191,7 +191,7 @@ def half_a_pad():
         factor = np.uint64(len(asked) != 2)
         return (words * factor for words in honest(session, blocks))
 
-    return lying("node", pads=pads)
+    return lying("node", inner_pads=pads)
 
 
 MUTANTS = [

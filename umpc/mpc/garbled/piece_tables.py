@@ -122,7 +122,7 @@ def combined(labels: WordArray) -> WordArray:
     total: WordArray = labels[-1].copy()
     for each in labels[-2::-1]:
         # Horner's rule: Σ α^i·L_i in GF(2^128)
-        total = _times_alpha(total)
+        total = times_alpha(total)
         total ^= each
     return total
 
@@ -134,7 +134,7 @@ def multiples(delta: WordArray, size: int) -> WordArray:
     for _ in range(size):
         # c_v·Δ with c_v = Σ v_i·α^i
         found = np.concatenate([found, found ^ power])
-        power = _times_alpha(power)
+        power = times_alpha(power)
     return found
 
 
@@ -282,7 +282,7 @@ def _packed_rows(piece: NumberPiece, kinds: tuple[int, ...], first_is_row: bool)
     return packed
 
 
-def _times_alpha(blocks: WordArray) -> WordArray:
+def times_alpha(blocks: WordArray) -> WordArray:
     """α times each block: (n, 2) uint64."""
     shifted = blocks << _ONE
     high = blocks >> np.uint64(63)

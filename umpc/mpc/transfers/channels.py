@@ -272,7 +272,7 @@ def chain_sender(
     (reply,) = yield _message(CHOICE, extension.payload)
     check_reply(reply, silence(choice.step), last.peer)
     # one of two keys for each bit of Δ
-    keys = _keys(hash_blocks(blocks, digest(BASE, session)))
+    keys = keys_of(hash_blocks(blocks, digest(BASE, session)))
     (reply,) = yield silence(TREES)
     check_reply(reply, due, last.peer)
     # from here on as after base transfers by points
@@ -292,7 +292,7 @@ def chain_receiver(
     (reply,) = yield silence(CHOICE)
     check_reply(reply, choice, peer)
     name = digest(EXCHANGED, session)
-    keys = _keys(hash_blocks(made, name))
+    keys = keys_of(hash_blocks(made, name))
     # Its choices are the complement of the offset, as in every set-up.
     offset = ~np.packbits(choices, bitorder="little").view("<u8").astype(np.uint64)
     # fold 1 has no trees to check
@@ -311,10 +311,10 @@ def _both_keys(blocks: Blocks, offset: WordArray, session: bytes) -> list[list[b
     """Both keys of each transfer, for the party that knows the offset."""
     # blocks of the other choice
     turned = Blocks(blocks.start, blocks.blocks ^ offset)
-    return [_keys(hash_blocks(each, session)) for each in (blocks, turned)]
+    return [keys_of(hash_blocks(each, session)) for each in (blocks, turned)]
 
 
-def _keys(blocks: WordArray) -> list[bytes]:
+def keys_of(blocks: WordArray) -> list[bytes]:
     """Blocks as seeds of 16 bytes, spread to the size of a seed."""
     octets = blocks.astype("<u8").tobytes()
     starts = range(0, len(octets), BLOCK_BYTES)

@@ -95,7 +95,9 @@ def send_inner_products(
     other = Blocks(blocks.start, blocks.blocks ^ channel.delta)
     shares = []
     payload = []
-    pads = zip(_pads(channel.session, blocks), _pads(channel.session, other), strict=False)
+    pads = zip(
+        inner_pads(channel.session, blocks), inner_pads(channel.session, other), strict=False
+    )
     for vector, (chosen_0, chosen_1) in zip(vectors, pads, strict=False):
         share = 0
         for bit in range(bits):
@@ -134,7 +136,7 @@ def receive_inner_products(
     payload = reply.payload
     shares = []
     place = 0
-    for _, pads in zip(range(sums), _pads(channel.session, blocks), strict=False):
+    for _, pads in zip(range(sums), inner_pads(channel.session, blocks), strict=False):
         share = 0
         for bit in range(bits):
             size = count * number_bytes(width - bit)
@@ -147,7 +149,7 @@ def receive_inner_products(
     return shares
 
 
-def _pads(session: bytes, blocks: Blocks) -> Iterator[WordArray]:
+def inner_pads(session: bytes, blocks: Blocks) -> Iterator[WordArray]:
     """For each vector in turn the words that pad it, one for each block: (n·b,) uint64.
 
     Words are wider than corrections; what lies above a correction's width is cut off there.

@@ -189,7 +189,7 @@ def pads_of(blocks: Blocks, session: bytes, width: int) -> WordArray:
     return low(hash_blocks(blocks, session)[:, 0], width)
 
 
-def _both_pads(channel: CorrelatedSender, blocks: Blocks, width: int) -> WordArray:
+def both_pads(channel: CorrelatedSender, blocks: Blocks, width: int) -> WordArray:
     """The pads of choice 0 and of choice 1: (2, n) uint64."""
     # t if r = 0, t ⊕ Δ if r = 1
     other = Blocks(blocks.start, blocks.blocks ^ channel.delta)
@@ -200,7 +200,7 @@ def sender_pads(channel: CorrelatedSender, count: int, width: int) -> Protocol[W
     """The pads of either choice, after one round: (2, n) uint64."""
     _check_width(width)
     # spec/transfers.py, `pads`
-    return _both_pads(channel, (yield from _extended(channel, count)), width)
+    return both_pads(channel, (yield from _extended(channel, count)), width)
 
 
 def receiver_pads(

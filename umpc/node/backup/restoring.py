@@ -244,17 +244,17 @@ class Restoration:
             refuse_present(self.place, self.manifest)
             self.site.identity.mkdir(mode=0o700, exist_ok=True)
             for name in (*archive.PUBLIC, archive.KEY):
-                self._put(name, self.site.identity / name)
-            self._put(archive.LEDGER_KEY, self.place.key)
-            self._put(archive.CONFIG, self.config)
+                self.put(name, self.site.identity / name)
+            self.put(archive.LEDGER_KEY, self.place.key)
+            self.put(archive.CONFIG, self.config)
             self._put_approvals()
-            self._put(archive.FIELD_SETS, Path(f"{self.place.ledger}.fieldsets"))
-            self._put(archive.TRAIL, trail_beside(self.place.ledger))
+            self.put(archive.FIELD_SETS, Path(f"{self.place.ledger}.fieldsets"))
+            self.put(archive.TRAIL, trail_beside(self.place.ledger))
             AuditTrail(self.place.ledger).append(row)
-            self._put(archive.LEDGER, self.place.ledger)
+            self.put(archive.LEDGER, self.place.ledger)
             write_anchor(self.place.anchor, head)
 
-    def _put(self, name: str, target: Path) -> None:
+    def put(self, name: str, target: Path) -> None:
         """Put a file to its place, unless the archive lacks it or the place has one."""
         source = self.folder / name
         if source.exists() and not target.exists():
@@ -268,7 +268,7 @@ class Restoration:
             with closing(sqlite3.connect(draft, isolation_level=None)) as db:
                 values = (PENDING, ACCEPTED)
                 db.execute("UPDATE studies SET state = ?, decided = '' WHERE state = ?", values)
-        self._put(archive.APPROVALS, approvals_beside(self.place.ledger))
+        self.put(archive.APPROVALS, approvals_beside(self.place.ledger))
 
 
 def restore(path: Path, config: Path, statement: Statement | None = None) -> Restored:

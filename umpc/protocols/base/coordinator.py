@@ -242,7 +242,7 @@ class CoordinatorSide(ABC):
         # every node signed the members that all others saw
         statement = members_statement(self.study, self._members)
         signatures = tuple(answer.signature for answer in answers)
-        self._check_signed("all members", statement, signatures, "agree")
+        self.check_signed("all members", statement, signatures, "agree")
         openings = tuple(answer.opening for answer in answers)
         self._attempt = self._make_attempt(self._members, openings)
         return m.Begin(openings, signatures)
@@ -269,10 +269,10 @@ class CoordinatorSide(ABC):
                 )
         statement = attempt_statement(self.attempt.id)
         signatures = tuple(answer.signature for answer in answers)
-        self._check_signed("the attempt", statement, signatures, "prepare")
+        self.check_signed("the attempt", statement, signatures, "prepare")
         self._signatures = signatures
 
-    def _check_signed(
+    def check_signed(
         self, what: str, statement: bytes, signatures: Sequence[bytes], step: str
     ) -> None:
         """Each node must have signed the statement. Raises: RemoteProtocolError naming it."""

@@ -110,7 +110,7 @@ class DealerlessNode(UMpcNode):
     # --- evaluate ------------------------------------------------------------------------------
 
     @property
-    def _counted(self) -> OwnTable:
+    def counted(self) -> OwnTable:
         """The own records by cell, counted at the first use."""
         if self._own_table is None:
             grid = self.dealerless_attempt.grid
@@ -138,7 +138,7 @@ class DealerlessNode(UMpcNode):
         attempt = self.dealerless_attempt
         plan = attempt.plan(chunk)
         cells = slice(chunk.start, chunk.stop)
-        own = self._counted
+        own = self.counted
         seat = self._links[peer].seat()
         # Gilboa 1999: sender has (A·h)_c, chooser the bits of h'_c
         if self.index == pair.sender:
@@ -165,7 +165,7 @@ class DealerlessNode(UMpcNode):
         if self._inner_begun:
             raise LocalProtocolError("the records of this node were counted before")
         self._inner_begun = True
-        own = self._counted
+        own = self.counted
         yield
         for place, image in enumerate(own.images):
             # the sender adds the offset's part back

@@ -111,10 +111,10 @@ class UMpcNode(NodeSide):
         _ = attempt.program  # a kernel that is too large is refused before anything is dealt
         self._attempt = attempt
         # spec/noise.py, `own_share`: drawn before any record is looked at
-        self.noise = self._own_noise(attempt)
+        self.noise = self.own_noise(attempt)
         # a member's words for coins that the dealer deals for
         own_coins = attempt.noise_chunks if self.index in attempt.committee else ()
-        self._drawn = {chunk: self._random_words(chunk.count) for chunk in own_coins}
+        self._drawn = {chunk: self.random_words(chunk.count) for chunk in own_coins}
         # The coins' own seed: the dealer, who may know the other seed, never sees this one.
         self._coin_seed = self._entropy(SEED_BYTES) if attempt.tosses(self.index) else b""
         # They use that seed, or the cells do.
@@ -135,7 +135,7 @@ class UMpcNode(NodeSide):
     def _make_attempt(self, openings: Sequence[bytes]) -> SharedAttempt:
         return shared_attempt(self.study, self._agreed(openings), openings)
 
-    def _own_noise(self, attempt: SharedAttempt) -> list[int]:
+    def own_noise(self, attempt: SharedAttempt) -> list[int]:
         """The number that this node adds to each sum; in a committee the first member's offset."""
         if attempt.coins:
             # the public offset counts once
@@ -145,7 +145,7 @@ class UMpcNode(NodeSide):
         # own part of each sum's noise (Balle et al. 2020 for discrete Laplace)
         return [law.draw(self._random_bits) for law in laws if isinstance(law, NodeNoise)]
 
-    def _random_words(self, count: int) -> np.ndarray:
+    def random_words(self, count: int) -> np.ndarray:
         return np.frombuffer(self._entropy(8 * count), dtype="<u8").astype(np.uint64)
 
     @property
@@ -282,13 +282,13 @@ class UMpcNode(NodeSide):
         None where this backend's chunks share a state, or a subclass evaluates them in its own way:
         only this process evaluates those, by `protocol`.
         """
-        if self._evaluates_in_own_way or not isinstance(self.cells, SharedCells):
+        if self.evaluates_in_own_way or not isinstance(self.cells, SharedCells):
             return None
         with self._beginning(*chunks):
             return self.cells.batch(chunks, materials)
 
     @property
-    def _evaluates_in_own_way(self) -> bool:
+    def evaluates_in_own_way(self) -> bool:
         return type(self).protocol is not UMpcNode.protocol
 
     @contextmanager

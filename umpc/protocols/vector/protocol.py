@@ -234,5 +234,5 @@ class VectorNode(UMpcNode):
     def _make_attempt(self, openings: Sequence[bytes]) -> SharedAttempt:
         return vector_attempt(self.study, self._agreed(openings), openings)
 
-    def _own_noise(self, attempt: SharedAttempt) -> list[int]:
+    def own_noise(self, attempt: SharedAttempt) -> list[int]:
         return [law.draw(self._random_bits) for law in noise_of_vector(attempt.sizes)]
