@@ -11,7 +11,7 @@ from math import exp, expm1, log
 import numpy as np
 import pytest
 
-from umpc_papers.local.bell_ldp import theorem_1, theorem_1_small_epsilon
+from tests.support.paper_bounds import theorem_1, theorem_1_small_epsilon
 from umpc_papers.local.factors import factor
 
 RECORDS = 4_521

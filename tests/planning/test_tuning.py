@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from tests.support.bell import bell_study
 from tests.support.local import bins, local_study
+from tests.support.paper_bounds import corollary_1, optimal_pairings, theorem_2_lipschitz
 from tests.support.studies import AUC, GINI
 from umpc.cli.main import umpc
 from umpc.coordinator.studyfile_text import field_entry, write_study_file
@@ -22,10 +23,8 @@ from umpc.planning.reference_table import ConstantAnswer, ReferenceTable
 from umpc.protocols.registry import protocol_of
 from umpc.study.parts import FieldText
 from umpc_papers.bell_2pc.pair_mechanisms import theorem_5
-from umpc_papers.bell_2pc.protocol import optimal_pairings
-from umpc_papers.local.bell_ldp import theorem_2_lipschitz
 from umpc_papers.local.settings import BellAucSettings, CellSettings
-from umpc_papers.local.tuning import COUNTS, corollary_1
+from umpc_papers.local.tuning import COUNTS
 
 WIDE = {"x": ("0", "99"), "kernels": GINI}
 

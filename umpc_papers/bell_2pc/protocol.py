@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from math import hypot, sqrt
+from math import hypot
 from typing import Any
 
 import numpy as np
@@ -166,20 +166,6 @@ Predict = Callable[[Study], float]
 def best_pairings(study: Study, sizes: Sizes, predict: Predict) -> Study:
     """The study with the edges of the least error. Its own come first."""
     return min([study, *_with_other_edges(study, sizes)], key=lambda each: _error(each, predict))
-
-
-def optimal_pairings(
-    records: int, epsilon: float, zeta_1: float, zeta_2: float, width: float = 1.0
-) -> float:
-    """The P that makes theorem 5's error least, as a real number of at least 1.
-
-    The error is 2/(Pn)·[2(P − 1)(1 − 1/(n − 1))ζ₁ + (1 + (P − 1)/(n − 1))ζ₂ + 2P²w²/ε²]. Terms
-    without P aside it is c/P + 4Pw²/(nε²), so P² = (ζ₂(n − 2) − 2ζ₁(n − 2))/(n − 1)·ε²/(2w²).
-
-    Args: width: w, the length of the kernel's range.
-    """
-    rest = (zeta_2 - 2 * zeta_1) * (records - 2) / (records - 1)
-    return max(1.0, sqrt(max(0.0, rest) / 2) * epsilon / width)
 
 
 def _with_other_edges(study: Study, sizes: Sizes) -> Iterator[Study]:

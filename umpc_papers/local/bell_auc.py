@@ -414,64 +414,6 @@ PRINTED_FACTOR = 21.0
 """The constant c of theorem 3 as the paper prints it."""
 
 
-def theorem_3(
-    negatives: int,
-    positives: int,
-    levels: int,
-    variance_per_record: float,
-    constant: float,
-    as_printed: bool = False,
-) -> float:
-    """Bound on the AUC's mean squared error when discarded nodes count as half.
-
-    It holds for independent levels. With the `users` split the bound is alpha times larger.
-
-    Args:
-        variance_per_record: C alpha.
-        constant: a > 1.
-        as_printed: whether to use the paper's 21 instead of the corrected constant.
-    """
-    root = sqrt(constant)
-    factor = PRINTED_FACTOR if as_printed else 16 * constant + 9
-    return _bound(
-        negatives,
-        positives,
-        levels,
-        variance_per_record,
-        smaller_factor=4 * constant + 1,
-        root_factor=factor / (root - 1),
-    )
-
-
-def theorem_3_zero(
-    negatives: int, positives: int, levels: int, variance_per_record: float, constant: float
-) -> float:
-    """Bound on the AUC's mean squared error when discarded nodes count as zero."""
-    return _bound(
-        negatives,
-        positives,
-        levels,
-        variance_per_record,
-        smaller_factor=8 * constant + 2,
-        root_factor=1 / (sqrt(constant) - 1),
-    )
-
-
-def _bound(
-    minus: int,
-    plus: int,
-    levels: int,
-    per_record: float,
-    smaller_factor: float,
-    root_factor: float,
-) -> float:
-    """Theorem 3 with given factors of m and of sqrt(2 n C alpha), divided by (n- n+)^2."""
-    n = minus + plus
-    smaller = min(minus, plus)
-    inside = 2 * n + smaller_factor * smaller + root_factor * sqrt(2 * n * per_record)
-    return per_record * levels * inside / (minus * plus)
-
-
 def best_constant(
     negatives: int, positives: int, variance_per_record: float, variant: str
 ) -> float:
@@ -491,13 +433,6 @@ def best_constant(
         else:
             high = middle
     return high**2
-
-
-def best_constant_approximate(
-    negatives: int, positives: int, variance_per_record: float, variant: str
-) -> float:
-    """Corollaries 4 and 5: the approximation (1 + sqrt(right side))^2 of `best_constant`."""
-    return (1 + sqrt(_right_side(negatives, positives, variance_per_record, variant))) ** 2
 
 
 def _right_side(negatives: int, positives: int, variance_per_record: float, variant: str) -> float:

@@ -111,24 +111,6 @@ def project(exact: Factors, dimension: int, seed: bytes) -> Factors:
     return Factors(np.concatenate(columns, axis=1), np.diag(np.array(signs, dtype=float)))
 
 
-def projection_variance(exact: Factors, dimension: int, mean: Floats) -> float:
-    """Approximate variance of mean' A mean over projections.
-
-    It is 2 |x+|^4/d+ + 2 |x-|^4/d-, where x± are the parts of the mean vector.
-
-    Args:
-        mean: (t,) float64, the share of records in each cell.
-    """
-    vector = mean @ exact.vectors
-    total = 0.0
-    rank = float(np.trace(exact.form @ exact.form))
-    for part in _parts(exact):
-        mine = round(dimension * float(np.trace(part)) / rank)
-        if mine:
-            total += 2 * float(vector @ part @ vector) ** 2 / mine
-    return total
-
-
 def _parts(exact: Factors) -> tuple[Floats, Floats]:
     """Projections (d, d) on the positive and on the negative part of A: (G^2 ± G)/2."""
     square = exact.form @ exact.form

@@ -223,14 +223,6 @@ class GhaziLdp:
         )
 
 
-def sinh_ramon_bytes(records: int, epsilon: float, cells: int, element_bytes: int) -> float:
-    """Bytes that Sinh & Ramon 2025, table 1, count for Ghazi's protocol.
-
-    They are n d numbers with d = epsilon^2 n ln t, without the constants that the table omits.
-    """
-    return records * epsilon**2 * records * float(np.log(cells)) * element_bytes
-
-
 def bound(records: int, epsilon: float, gamma: float, rank: int) -> float:
     """Bound on the variance for small epsilon, with this randomiser's constants.
 

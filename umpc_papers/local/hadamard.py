@@ -11,7 +11,7 @@ Paper: Bell et al. 2020, B.2.1, algorithms 2 and 3. Departures:
   nothing about the record, so a record sends one bit. Algorithm 2 sends l + 1 bits.
 - The signs are not scaled. Algorithms 2 and 3 scale both y and z by 2^{-l/2}, so that their sum is
   2^-l times the count.
-- The variance is `count_variance`. Lemma 5's variance, 4 n e^eps/(e^eps-1)^2 = n (1/g^2 - 1), holds
+- The variance is n/g^2 - count. Lemma 5's variance, 4 n e^eps/(e^eps-1)^2 = n (1/g^2 - 1), holds
   for a value that all records have. A record with another value contributes ±1/g with equal
   probability because of its random index, so its variance is 1/g^2. The variance of a count is
   therefore n/g^2 - count. At epsilon 1 that is 27 % more than the paper's. For large epsilon the
@@ -80,22 +80,3 @@ def transform(tallies: Floats) -> Floats:
         out = np.stack([pairs[:, 0] + pairs[:, 1], pairs[:, 0] - pairs[:, 1]], axis=1).reshape(-1)
         half *= 2
     return out
-
-
-def count_variance(records: float, truth: float, count: float = 0.0) -> float:
-    """Variance of the estimated count of a value.
-
-    Args:
-        records: n.
-        truth: g, the gain of a record's bit.
-        count: the number of records that have the value.
-    """
-    return records / truth**2 - count
-
-
-def lemma_5(records: float, epsilon: float) -> float:
-    """The paper's bound on the variance of a count, 4 n e^eps/(e^eps-1)^2.
-
-    It is too small by n - count.
-    """
-    return float(records / np.sinh(epsilon / 2) ** 2)

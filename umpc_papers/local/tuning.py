@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import cache
-from math import sqrt
 
 from umpc.errors import StudyError
 from umpc.study.document import Study
@@ -29,14 +28,6 @@ PASSES = 2
 
 Predict = Callable[[Study], float]
 """The mean squared error of a study over the table. Raises: StudyError where it cannot run."""
-
-
-def corollary_1(records: int, epsilon: float, lipschitz: float) -> int:
-    """The number of bins of corollary 1: n^(1/4) √(L ε), for ε ≤ 1 and many records.
-
-    It balances k²/(nε²) of theorem 1 with L²/k² of theorem 2.
-    """
-    return max(1, round(sqrt(sqrt(records) * lipschitz * epsilon)))
 
 
 def best_bins(study: Study, predict: Predict) -> Study:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import logging
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,13 +34,6 @@ DEMO_ONLY = ("csv_file", "fields", "label", "keep")
 @click.option("--fields", help="The model's columns, separated by commas.")
 @click.option("--label", metavar="COLUMN=FIRST", help="The label, and its first class.")
 @click.option("--nodes", type=click.IntRange(1, 64), default=4, show_default=True)
-@click.option(
-    "--held-out",
-    type=click.IntRange(min=2),
-    default=4,
-    show_default=True,
-    help="The demo keeps every so many-th row back as a public table.",
-)
 @click.option("--loss", type=click.Choice(LOSSES), default=LOSSES[0], show_default=True)
 @click.option("--epsilon", default="3", show_default=True, help="Privacy of all steps together.")
 @click.option("--delta", default="1e-6", show_default=True, help="δ of all steps together.")
@@ -63,11 +54,8 @@ DEMO_ONLY = ("csv_file", "fields", "label", "keep")
     type=click.IntRange(min=0),
     help="The number of nodes that may collude. The default is all but one.",
 )
-@click.option(
-    "--format", "style", type=click.Choice(["table", "json"]), default="table", show_default=True
-)
 @click.option("--keep", type=FOLDER, help="Keep the demo's files.")
-def train(file: Path | None, model: Path, style: str, **given: Any) -> None:
+def train(file: Path | None, model: Path, **given: Any) -> None:
     """Train a linear model on pairs of records of several sites.
 
     Every step is a study: the nodes compute the gradient over fresh pairs under secret sharing,
@@ -78,8 +66,9 @@ def train(file: Path | None, model: Path, style: str, **given: Any) -> None:
     same name, and it goes on where it ended. Without FILE it is a demo: a table is split over
     nodes on this machine.
 
-    An AUC is computed on public records only, so it costs no epsilon: those of --evaluate, or the
-    rows that the demo gives to no node. The demo takes its bounds, centres and scales from these.
+    An AUC is computed on public records only, so it costs no epsilon: those of --evaluate, or
+    every fourth row, which the demo gives to no node. The demo takes its bounds, centres and scales
+    from these.
 
     \b
     umpc train --csv bank.csv --delimiter ';' --label y=yes \\
@@ -97,14 +86,14 @@ def train(file: Path | None, model: Path, style: str, **given: Any) -> None:
             )
         from umpc_papers.training.demo import run_demo
 
-        trained, reference = run_demo(given, lambda step: _tell(step, given["steps"], style))
+        trained, reference = run_demo(given, lambda step: _tell(step, given["steps"]))
     else:
-        trained, reference = _consortium(file, given, style), None
+        trained, reference = _consortium(file, given), None
     trained.write(model)
-    _end(trained, reference, model, style)
+    _end(trained, reference, model)
 
 
-def _consortium(file: Path, given: dict[str, Any], style: str) -> Model:
+def _consortium(file: Path, given: dict[str, Any]) -> Model:
     """The training of a file, against its nodes."""
     from umpc_papers.training.command_run import lead
     from umpc_papers.training.trainfile import load_train_file
@@ -114,7 +103,7 @@ def _consortium(file: Path, given: dict[str, Any], style: str) -> Model:
             raise ConfigError(f"--{key.split('_')[0]} is for the demo, which has no FILE")
     entries = load_train_file(file)
     public = _public_table(entries, given["evaluate"], given["delimiter"])
-    return lead(entries, lambda step: _tell(step, entries.entries.steps, style), public)
+    return lead(entries, lambda step: _tell(step, entries.entries.steps), public)
 
 
 def _public_table(file: TrainFile, path: Path | None, delimiter: str | None) -> PublicTable | None:
@@ -128,7 +117,7 @@ def _public_table(file: TrainFile, path: Path | None, delimiter: str | None) -> 
     return public_table(read_csv(path, delimiter, names), label.name, (label.categories or [""])[0])
 
 
-def _tell(result: StepResult, steps: int, style: str) -> None:
+def _tell(result: StepResult, steps: int) -> None:
     """One line for a step."""
     auc = "" if result.auc is None else f"AUC {result.auc:.4f}, "
     agrees = "as predicted" if result.bytes == result.bytes_predicted else "not as predicted"
@@ -141,16 +130,12 @@ def _tell(result: StepResult, steps: int, style: str) -> None:
     )
     click.echo(
         f"step {result.step} of {steps}: {auc}gradient {result.gradient:.3f} with noise of "
-        f"{result.noise:.3f}, epsilon of the steps so far {result.epsilon:.3g}; {traffic}",
-        err=style == "json",
+        f"{result.noise:.3f}, epsilon of the steps so far {result.epsilon:.3g}; {traffic}"
     )
 
 
-def _end(model: Model, reference: float | None, path: Path, style: str) -> None:
-    """The end of the training, in lines or as JSON."""
-    if style == "json":
-        click.echo(json.dumps({**asdict(model), "auc_without_privacy": reference}))
-        return
+def _end(model: Model, reference: float | None, path: Path) -> None:
+    """The end of the training."""
     if model.stopped_early:
         click.echo(
             f"stopped after {model.steps_done} of {model.steps_paid} steps: the noise hides the "

@@ -1,6 +1,6 @@
 """The demo of `umpc train`: a table split over processes on this machine, and a part kept public.
 
-Every so many-th row is given to no node. It stands for public records: the demo takes the bounds,
+Every fourth row is given to no node. It stands for public records: the demo takes the bounds,
 centres and scales of the fields from it, and computes every AUC on it.
 """
 
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 NOWHERE = "127.0.0.1:1"
 """The address of a process that is not started yet."""
+HELD_OUT = 4
+"""Every row of so many is public."""
 OUTER = (1, 99)
 """Bounds hold the values between these percentiles of the public rows; others are clipped."""
 CARRIED = ("loss", "epsilon", "delta", "steps", "rate", "margin", "clip", "patience", "edges")
@@ -49,8 +51,8 @@ def run_demo(
     Raises: ConfigError, StudyError, DataError.
     """
     table, label = _table(given)
-    public_rows = table.rows[:: given["held_out"]]
-    private_rows = [row for place, row in enumerate(table.rows) if place % given["held_out"]]
+    public_rows = table.rows[::HELD_OUT]
+    private_rows = [row for place, row in enumerate(table.rows) if place % HELD_OUT]
     held_out = DemoTable(table.columns, public_rows, label)
     private = DemoTable(table.columns, private_rows, label)
     public = public_table(held_out, *label)

@@ -9,17 +9,11 @@ import numpy as np
 import pytest
 
 from tests.support.moments import SCHEMA, accept_moments, part
+from tests.support.paper_bounds import best_constant_approximate, theorem_3, theorem_3_zero
 from tests.support.statistical import SeededBits
 from umpc.errors import EncodingError, OutOfBounds, StudyError
 from umpc_papers.local.auc_tree import Tree, exact_levels
-from umpc_papers.local.bell_auc import (
-    BellAuc,
-    best_constant,
-    best_constant_approximate,
-    delta_of_answers,
-    theorem_3,
-    theorem_3_zero,
-)
+from umpc_papers.local.bell_auc import BellAuc, best_constant, delta_of_answers
 
 X = SCHEMA["x"]
 RNG = np.random.default_rng(5)

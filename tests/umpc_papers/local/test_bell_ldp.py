@@ -19,18 +19,17 @@ from tests.support.moments import (
     part,
     records,
 )
-from tests.support.statistical import SeededBits
-from umpc.errors import EncodingError, InvalidEpsilon
-from umpc.ustat.kernel import Kernel
-from umpc_papers.exact_sampling import respond
-from umpc_papers.local.bell_ldp import (
-    BellLdp,
-    response_variance,
+from tests.support.paper_bounds import (
     theorem_1,
     theorem_1_small_epsilon,
     theorem_2_lipschitz,
     theorem_2_smooth,
 )
+from tests.support.statistical import SeededBits
+from umpc.errors import EncodingError, InvalidEpsilon
+from umpc.ustat.kernel import Kernel
+from umpc_papers.exact_sampling import respond
+from umpc_papers.local.bell_ldp import BellLdp, response_variance
 from umpc_papers.local.quantisation import Bins, Quantiser
 
 DATA = records(60)

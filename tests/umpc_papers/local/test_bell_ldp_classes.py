@@ -10,6 +10,7 @@ import pytest
 
 from tests.support.local import bins, local_study, local_tables, quantised
 from tests.support.moments import SCHEMA, accept_moments, part, records
+from tests.support.paper_bounds import theorem_1
 from tests.support.statistical import SeededBits
 from tests.support.studies import AUC, Entropy
 from umpc.cli.table import exact_over_all
@@ -17,7 +18,6 @@ from umpc.errors import EncodingError
 from umpc.protocols.registry import protocol_of
 from umpc.simulation import simulate
 from umpc.ustat.kernel import Kernel
-from umpc_papers.local.bell_ldp import theorem_1
 from umpc_papers.local.bell_ldp_classes import BellLdpClasses
 from umpc_papers.local.quantisation import Bins, Quantiser
 

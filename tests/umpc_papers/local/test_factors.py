@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from tests.support.moments import GINI, SCHEMA, kendall_cells, make_cells, odds_of_one
+from tests.support.paper_bounds import projection_variance
 from umpc.errors import LocalProtocolError, StudyError
 from umpc_papers.exact_sampling import ShakeStream, truth_threshold
-from umpc_papers.local.factors import factor, project, projection_variance
+from umpc_papers.local.factors import factor, project
 from umpc_papers.local.quantisation import Bins
 from umpc_papers.local.sphere import (
     bernoulli,

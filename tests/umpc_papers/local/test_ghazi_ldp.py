@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from tests.support.moments import accept_moments, gini_points, kendall_cells, part, records
+from tests.support.paper_bounds import projection_variance, sinh_ramon_bytes
 from tests.support.statistical import SeededBits
 from umpc.errors import EncodingError, TooFewRecords
 from umpc_papers.ghazi_rounds.mechanism import GhaziRounds, expected_square_of_largest, groups
-from umpc_papers.local.factors import projection_variance
-from umpc_papers.local.ghazi_ldp import GhaziLdp, bound, sinh_ramon_bytes
+from umpc_papers.local.ghazi_ldp import GhaziLdp, bound
 from umpc_papers.local.quantisation import Quantiser
 
 DATA = records(60)

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from tests.support.moments import odds_of_one
+from tests.support.paper_bounds import count_variance, lemma_5
 from umpc_papers.exact_sampling import ShakeStream, truth_threshold
-from umpc_papers.local.hadamard import count_variance, lemma_5, signs, tally, tell, transform
+from umpc_papers.local.hadamard import signs, tally, tell, transform
 
 VALUES = np.array([0, 0, 0, 1, 1, 3, 6])
 GAIN = truth_threshold(Fraction(1), 2) / 2.0**64
