@@ -275,7 +275,6 @@ LIMITS: Limits = {
     "umpc.cli.table": "EDGES_AT_ONCE EXACT_EDGES",
     "umpc.cli.watch": "HUB_SECONDS",
     "umpc.coordinator.client": "PAUSE_SECONDS",
-    "umpc.coordinator.run_file": "EVERY_SECONDS",
     "umpc.dealer.server": "REMEMBERED SMALLEST_TASK",
     "umpc.enrolment.listener": "REQUEST_SECONDS",
     "umpc.hub.relay": "HUB_BYTES",

@@ -45,7 +45,7 @@ def test_a_failure_is_a_line_and_with_json_also_an_object(monkeypatch, capsys, t
     }
 
 
-FILES = ["study run", "study check", "study watch", "study prepare", "train --model new.json"]
+FILES = ["study run", "study check", "study prepare", "train --model new.json"]
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ fields = [
 """
 HELPED = "from umpc.cli.main import umpc; umpc([{option!r}], standalone_mode=False)"
 READ = """
-import umpc.cli.study, umpc.cli.watch, umpc.cli.shared
+import umpc.cli.study, umpc.cli.shared
 from umpc.api.study import ProposedStudy
 ProposedStudy.load({file!r}).file.study("coordinator")
 """

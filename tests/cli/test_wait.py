@@ -7,9 +7,9 @@ from types import SimpleNamespace
 import pytest
 from click.testing import CliRunner
 
-from umpc.cli import watch as wait
+from umpc.cli import study as wait
 from umpc.cli.main import umpc
-from umpc.cli.watch import run_when_accepted
+from umpc.cli.study import run_when_accepted
 from umpc.errors import ApprovalPending, PolicyRefused
 
 

@@ -474,7 +474,7 @@ class World:
                 if as_listed(name, node) not in FILES or name.endswith((".new", ".reading")):
                     found.add(name)
             elif not node and not name.startswith(TEST_FOLDERS):
-                found |= {name} - {"study.toml", "study.toml.run", KERNEL_FILE}
+                found |= {name} - {"study.toml", KERNEL_FILE}
         return found
 
     def stop(self) -> None:

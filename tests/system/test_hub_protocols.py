@@ -111,7 +111,7 @@ def test_every_protocol_gives_its_value_through_a_hub(behind):
 
 
 def check_status_and_notes(lab: Lab) -> None:
-    """Check what `umpc hub status` and `umpc study watch` show of a run."""
+    """Check what `umpc hub status` shows, and the notes of a run."""
     seen: set[tuple[str, str, int, int]] = set()
 
     async def noted(study: Study, identity: Identity) -> pb.HubStatusReply:

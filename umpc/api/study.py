@@ -34,7 +34,6 @@ from umpc.coordinator.client import (
     run_study,
 )
 from umpc.coordinator.conductor import Preparation
-from umpc.coordinator.run_file import Note, RunFile, no_note
 from umpc.coordinator.studyfile import StudyFile, load_study_file
 from umpc.coordinator.studyfile_text import write_study_file
 from umpc.errors import ProvenLie, StudyError, UmpcError
@@ -124,7 +123,6 @@ class ProposedStudy:
             shufflers=participants(shufflers or {}),
             **{key: plain(value) for key, value in settings.items()},
         )
-        self._is_file = False
         self.file: StudyFile = study_file(self._entries, statistic)
 
     @classmethod
@@ -132,7 +130,6 @@ class ProposedStudy:
         """The study of a study.toml. Raises: StudyError naming file and key."""
         study = cls.__new__(cls)
         study._entries = {}
-        study._is_file = True
         study.file = load_study_file(Path(path))
         return study
 
@@ -270,36 +267,20 @@ class ProposedStudy:
             try:
                 return await run_study(document, self.identity, **led)
             except ProvenLie as lie:
-                if self._is_file:
+                if not self._entries:  # the study is a file
                     lie.detail = keep_evidence(self.file.path, lie.evidence)
                 raise
 
     @contextmanager
     def _led(self, *, progress: bool) -> Iterator[dict[str, Any]]:
         """The last arguments of `prepare_study` and `run_study`."""
-        with self._noted() as note:
-            led: dict[str, Any] = {"note": note}
-            if not progress:
-                yield led
-                return
-            from umpc.api.progress import ProgressShow
-
-            with ProgressShow(nodes=self._names) as show:
-                own = {"tell": show.tell, "expect": show.expect, "note": _both(note, show.note)}
-                yield {**led, **own}
-
-    @contextmanager
-    def _noted(self) -> Iterator[Note]:
-        """Let `umpc study watch` see a run, if the study is a file."""
-        if not self._is_file:
-            yield no_note
+        if not progress:
+            yield {}
             return
-        with RunFile(self.file.path, self.name, self._names) as file:
-            yield file.note
+        from umpc.api.progress import ProgressShow
 
-    @property
-    def _names(self) -> list[str]:
-        return [node.name for node in self.document.nodes]
+        with ProgressShow(nodes=[node.name for node in self.document.nodes]) as show:
+            yield {"tell": show.tell, "expect": show.expect, "note": show.note}
 
     def __repr__(self) -> str:
         entries = self.file.entries
@@ -307,16 +288,6 @@ class ProposedStudy:
         several = ", ".join(each.statistic for each in entries.statistics or ())
         asked = entries.statistic or entries.kernel or several
         return f"<umpc.Study {self.name!r}: {asked}, epsilon {entries.epsilon}, nodes {nodes}>"
-
-
-def _both(*notes: Note) -> Note:
-    """Take each note with all of these."""
-
-    def note(node: str, step: str, done: int, total: int) -> None:
-        for each in notes:
-            each(node, step, done, total)
-
-    return note
 
 
 def participants(processes: Participants) -> list[dict[str, str]]:

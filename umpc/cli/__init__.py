@@ -18,8 +18,7 @@
 | `node_page.py` | `umpc node page`: a page with pending studies, budget and history |
 | `audit.py` | `umpc audit`: show, verify and export a node's audit trail |
 | `budget.py` | `umpc budget`: show and verify a node's ledger, set its anchor again; amounts |
-| `study.py` | `umpc study`: check, prepare, run or watch a study |
-| `watch.py` | `umpc study watch`, and a run that waits until every site has accepted |
+| `study.py` | `umpc study`: check, prepare or run a study, or wait until all sites accept it |
 | `plan.py` | `umpc plan`: predict what a study costs and how accurate it is |
 | `infer.py` | `umpc infer`: intervals and a p-value from a report, at no further ε |
 | `kernels.py` | `umpc kernels`: the library's statistics, and the cost of a kernel |

@@ -17,7 +17,6 @@ from umpc.cli.server_options import (
     hub_options,
     serve_helper,
 )
-from umpc.cli.watch import in_clock
 from umpc.hub.server import ALLOWED, HubServer
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.transport.addresses import HubAddress, parse_hub
@@ -72,7 +71,7 @@ def hub_status(folder: Path, address: str) -> None:
     """Show who is connected to a hub, for how long, and how much waits for whom.
 
     "heard" says how long ago the hub had the last message of a process, which sends one every 5
-    seconds at least. The hub does not know the steps of a study: see `umpc study watch`.
+    seconds at least. The hub does not know the steps of a study.
     """
 
     reply = asyncio.run(_ask(load_identity(folder), parse_hub(address)))
@@ -101,3 +100,9 @@ def status_lines(reply: pb.HubStatusReply) -> Iterator[str]:
             f"{in_clock(seat.silent)} ago; {seat.sent:,} bytes from it, {seat.relayed:,} to it, "
             f"{seat.waiting:,} wait{kind}"
         )
+
+
+def in_clock(seconds: float) -> str:
+    """Return a length of time as hours, minutes and seconds."""
+    hours, rest = divmod(max(0, int(seconds)), 3600)
+    return f"{hours}:{rest // 60:02}:{rest % 60:02}"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import sys
+import time
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,6 +27,7 @@ from umpc.text_file import check_writable
 if TYPE_CHECKING:
     from umpc.api.study import ProposedStudy
     from umpc.study.document import Study
+    from umpc.study.report import Report
 
 QUIET = click.option(
     "--quiet", is_flag=True, help="Print the result, warnings and failures, and no progress."
@@ -141,7 +144,6 @@ def run(
     rejection ends it.
     """
     from umpc.cli.memory import tune_process
-    from umpc.cli.watch import run_when_accepted
 
     sys.setswitchinterval(SWITCH_SECONDS)
     tune_process()
@@ -152,23 +154,6 @@ def run(
     run = partial(study.report, progress=not quiet)
     report = run_when_accepted(study, run, hours) if wait else run()
     print_report(report, style, page=page, text=text)
-
-
-@study.command()
-@click.argument("file", type=FILE)
-@click.option("--once", is_flag=True, help="Print the state once, and do not wait for the end.")
-def watch(file: Path, once: bool) -> None:
-    """Show how far the run of FILE is, and who is connected, from another terminal.
-
-    The run of `umpc study run` or `umpc study prepare` goes on in its own process, which writes its
-    state into FILE.run. This command shows each node's step and for how long it takes already, and
-    asks the study's hubs who is connected. It needs the coordinator's identity only for the hubs.
-    """
-    from umpc.api.study import ProposedStudy
-    from umpc.cli.watch import watch_run
-
-    study = ProposedStudy.load(file)
-    watch_run(file, study.document, study.identity, once=once)
 
 
 @study.command()
@@ -246,6 +231,52 @@ def check(file: Path, records: str | None, contact: bool, table: Path | None) ->
         print_prediction(study.document, records)
     if contact:
         _contact(study)
+
+
+FIRST_PAUSE = 15.0
+LONGEST_PAUSE = 300.0
+GROWTH = 1.5
+HOUR = 3600
+
+
+def run_when_accepted(
+    study: ProposedStudy,
+    run: Callable[[], Report],
+    hours: float,
+    sleep: Callable[[float], None] = time.sleep,
+    now: Callable[[], float] = time.monotonic,
+) -> Report:
+    """Run a study as soon as every site has accepted it. Say who has yet to decide.
+
+    Raises: ApprovalPending after so many hours; PolicyRefused if a site rejects it; as `run`.
+    """
+    until = now() + hours * HOUR
+    pause = FIRST_PAUSE
+    told: tuple[str, ...] | None = None
+    names = [node.name for node in study.document.nodes]
+    while True:
+        try:
+            return run()
+        except ApprovalPending as error:
+            waiting = error.waiting or ((error.culprit,) if error.culprit else ())
+            if now() + pause > until:
+                raise
+        if waiting != told:
+            _tell(study, names, waiting)
+            told = waiting
+        sleep(pause)
+        pause = min(GROWTH * pause, LONGEST_PAUSE)
+
+
+def _tell(study: ProposedStudy, names: list[str], waiting: tuple[str, ...]) -> None:
+    """Say on standard error who has yet to decide, and who need not any more."""
+    ready = [name for name in names if name not in waiting]
+    digits = study.document.hash.hex()[:16]
+    click.echo(
+        f"waiting for approval by {', '.join(waiting)}; "
+        f"ready: {', '.join(ready) or 'nobody yet'}; the study's hash is {digits}",
+        err=True,
+    )
 
 
 def _to_run(file: Path, quiet: bool) -> ProposedStudy:

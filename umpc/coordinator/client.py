@@ -24,8 +24,16 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from umpc.coordinator.conductor import Conductor, Expect, Preparation, expect_nothing
-from umpc.coordinator.links import ABORT_SECONDS, GIVE_UP_SECONDS, Losses, NodeLink, Tell, each
-from umpc.coordinator.run_file import Note, no_note
+from umpc.coordinator.links import (
+    ABORT_SECONDS,
+    GIVE_UP_SECONDS,
+    Losses,
+    NodeLink,
+    Note,
+    Tell,
+    each,
+    no_note,
+)
 from umpc.coordinator.shufflers import ShufflerLink
 from umpc.crypto.signing import is_signature
 from umpc.errors import ImpossibleResult, PeerUnavailable, RemoteProtocolError, UmpcError

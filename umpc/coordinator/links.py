@@ -26,7 +26,6 @@ import logging
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
-from umpc.coordinator.run_file import Note, no_note
 from umpc.errors import (
     AlreadyReleased,
     ApprovalPending,
@@ -50,6 +49,17 @@ from umpc.study.parts import Participant
 from umpc.transport.identity import Identity
 from umpc.transport.stream import RpcStream
 from umpc.transport.tls import node_stub
+
+Note = Callable[[str, str, int, int], None]
+"""Takes notes of a run. Arguments: node, step, parts of it that are done, parts in all.
+
+The step "connect" is done when the node is connected. Every other one is done with its answer.
+"""
+
+
+def no_note(node: str, step: str, done: int, total: int) -> None:
+    """Take no note."""
+
 
 T = TypeVar("T")
 
