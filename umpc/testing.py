@@ -250,7 +250,6 @@ STEPS: Steps = {
         f"{GRID}.attempt": "mask_stream",
         "umpc.ustat.kernel:Kernel": "evaluate",
         "umpc.dp.distributed_gaussian:GaussianShare": "draw",
-        "umpc.ustat.error_law:ErrorLaw": "inverted",
         "umpc.ustat.kernel": "exact_interval polynomial_of",
         "umpc.ustat.edge_blocks": "carry_out",
         "umpc.ustat.sampling": "random_edges level",

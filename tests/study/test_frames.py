@@ -38,11 +38,9 @@ def test_step_numbers_are_the_schemas():
 
 def test_a_frame_names_its_place_and_hides_its_payload():
     frame = Frame("open", (1, 2), 3, 4, 5, b"secret", 6)
-    assert repr(frame) == "Frame(open 6 of cell (1, 2), chunk 3, 4 × 5 bits)"
-    assert (
-        repr(Frame("material", (1, 2, 2), 3, 4, 5, b""))
-        == "Frame(material of cell (1, 2, 2), chunk 3, 4 × 5 bits)"
-    )
+    assert repr(frame) == "Frame(step='open', owners=(1, 2), chunk=3, count=4, width=5, round=6)"
+    assert frame.label == "open 6 of cell (1, 2), chunk 3"
+    assert Frame("material", (1, 2, 2), 3, 4, 5, b"").label == "material of cell (1, 2, 2), chunk 3"
     assert frame.key == ("open", 6, (1, 2), 3)
 
 

@@ -11,7 +11,6 @@ from scipy import signal, stats
 
 from umpc.inference.null_laws import GREATER, NormalLaw, p_value
 from umpc.inference.report_inference import BoundedErrorLaw
-from umpc.testing import lying
 from umpc.ustat import error_law
 from umpc.ustat.error_law import (
     BEYOND_REACH,
@@ -144,26 +143,3 @@ def test_what_is_left_out_of_the_transform_changes_no_probability(count, limit):
     limit(error_law, LEAST_LOGARITHM=-700.0)
     _, exact = ErrorLaw(*parts).masses()
     assert np.allclose(np.cumsum(masses), np.cumsum(exact), rtol=0, atol=1e-10)
-
-
-def test_a_law_of_noise_alone_is_computed_once_for_equal_noises():
-    """An interval asks for it at its middle and at both ends."""
-    computed: list[ErrorLaw] = []
-
-    def noted(honest, law: ErrorLaw):
-        computed.append(law)
-        return honest(law)
-
-    noise = Noise(0.125, 1 / 64)
-    laws = [ErrorLaw([noise], [1.0]) for _ in range(3)]
-    draws = Draws(-1.0, 1.0, 1.0, 100)
-    with lying("everybody", inverted=noted):
-        assert len({law.central(TAIL) for law in laws}) == 1 and len(computed) <= 1
-        before = len(computed)
-        for other in (ErrorLaw([noise], [2.0]), ErrorLaw([Noise(0.25, 1 / 64)], [1.0])):
-            assert other.central(TAIL) != laws[0].central(TAIL)
-        for law in (ErrorLaw([noise], [1.0], draws), ErrorLaw([noise], [1.0], None, 0.5)):
-            assert law.central(TAIL) != laws[0].central(TAIL)
-    assert len(computed) == before + 4
-    with pytest.raises(ValueError, match="read-only"):
-        laws[0]._below[0] = 1.0

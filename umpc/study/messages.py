@@ -55,21 +55,15 @@ class Agree:
 class Begin:
     """Everybody's openings, and signatures of all members, for everybody."""
 
-    openings: tuple[bytes, ...]
-    signatures: tuple[bytes, ...]
-
-    def __repr__(self) -> str:
-        return f"Begin({len(self.openings)} openings)"
+    openings: tuple[bytes, ...] = field(repr=False)
+    signatures: tuple[bytes, ...] = field(repr=False)
 
 
 @dataclass(frozen=True)
 class Evaluate:
     """Work on the data. signatures: every node's, of the attempt."""
 
-    signatures: tuple[bytes, ...]
-
-    def __repr__(self) -> str:
-        return f"Evaluate({len(self.signatures)} signatures)"
+    signatures: tuple[bytes, ...] = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -83,20 +77,14 @@ class Part:
 class TotalSigned:
     """A node's signature of the total that it was told."""
 
-    signature: bytes
-
-    def __repr__(self) -> str:
-        return "TotalSigned(<64 bytes>)"
+    signature: bytes = field(repr=False)
 
 
 @dataclass(frozen=True)
 class TotalConfirmed:
     """Everybody's signatures of the total, for everybody."""
 
-    signatures: tuple[bytes, ...]
-
-    def __repr__(self) -> str:
-        return f"TotalConfirmed({len(self.signatures)} signatures)"
+    signatures: tuple[bytes, ...] = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -108,10 +96,7 @@ class Release:
 class Ask:
     """A question that follows from what all nodes released."""
 
-    question: bytes
-
-    def __repr__(self) -> str:
-        return f"Ask({len(self.question)} bytes)"
+    question: bytes = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -140,11 +125,8 @@ class Drop:
 class Opened:
     """The node's part of the joint seed, and its signature of all members."""
 
-    opening: bytes
-    signature: bytes
-
-    def __repr__(self) -> str:
-        return "Opened(<32 bytes>)"
+    opening: bytes = field(repr=False)
+    signature: bytes = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -222,14 +204,11 @@ class Released:
     """
 
     attempt: bytes
-    share: bytes
+    share: bytes = field(repr=False)
     records: int
     first_class: int = 0
     sent: tuple[StepBytes, ...] = ()
     missing: tuple[str, ...] = ()
-
-    def __repr__(self) -> str:
-        return f"Released(attempt={self.attempt.hex()[:8]}, share=<redacted>)"
 
 
 @dataclass(frozen=True)
@@ -249,10 +228,7 @@ class Held:
 class Answer:
     """The answer to the first question. Another question has no answer."""
 
-    answer: bytes
-
-    def __repr__(self) -> str:
-        return "Answer(answer=<redacted>)"
+    answer: bytes = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -264,13 +240,10 @@ class Delivery:
 
     attempt: bytes
     members: tuple[Member, ...]
-    openings: tuple[bytes, ...]
-    masked: bytes
-    seed: bytes
-    signatures: tuple[bytes, ...]
-
-    def __repr__(self) -> str:
-        return f"Delivery(attempt={self.attempt.hex()[:8]}, <redacted>)"
+    openings: tuple[bytes, ...] = field(repr=False)
+    masked: bytes = field(repr=False)
+    seed: bytes = field(repr=False)
+    signatures: tuple[bytes, ...] = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -389,11 +362,8 @@ class Frame:
     chunk: int
     count: int
     width: int
-    payload: bytes
+    payload: bytes = field(repr=False)
     round: int = 0
-
-    def __repr__(self) -> str:
-        return f"Frame({self.label}, {self.count} × {self.width} bits)"
 
     @property
     def label(self) -> str:

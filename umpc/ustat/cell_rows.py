@@ -56,8 +56,6 @@ class Cell(Protocol):
 
 AT_ONCE = 1 << 17
 """Edges that are widened at once."""
-FEW = 64
-"""Edges of a cell that plain Python goes through sooner than numpy."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,8 +73,6 @@ class SampledCell:
 
     def records(self, slot: int) -> NDArray[np.int64]:
         column = self.columns[slot]
-        if self.count <= FEW:
-            return np.array(sorted(set(column.tolist())), dtype=np.int64)
         is_there = np.zeros(int(column.max(initial=-1)) + 1, dtype=np.bool_)
         for start in range(0, self.count, AT_ONCE):
             is_there[column[start : start + AT_ONCE]] = True

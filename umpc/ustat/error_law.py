@@ -32,7 +32,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from math import floor, inf, pi, sqrt
 from typing import Protocol
 
@@ -248,12 +248,6 @@ class ErrorLaw:
     @cached_property
     def _below(self) -> Floats:
         """P(error < place) at the borders between the grid's points: (POINTS + 1,) float64."""
-        if self.sampling is None and not self.normal:
-            return _below_by_noise(tuple(self.noises), tuple(self.weights))
-        return self.inverted()
-
-    def inverted(self) -> Floats:
-        """The probabilities of `_below`, computed anew."""
         step = self._step
         times: Floats = np.arange(POINTS // 2 + 1, dtype=np.float64) * (2 * pi / (POINTS * step))
         law: Floats | Complexes
@@ -280,14 +274,6 @@ class ErrorLaw:
         if self.normal:
             size *= np.exp(-((self.normal * times) ** 2) / 2)
         return size
-
-
-@lru_cache(maxsize=4)
-def _below_by_noise(noises: tuple[Noise, ...], weights: tuple[float, ...]) -> Floats:
-    """The probabilities of noise alone, read-only. An interval asks for them three times."""
-    below = ErrorLaw(noises, weights).inverted()
-    below.flags.writeable = False
-    return below
 
 
 def whole_draws(count: float) -> float:

@@ -26,7 +26,6 @@ from numpy.typing import NDArray
 
 from umpc.errors import RangeError
 from umpc.ustat.cell_rows import (
-    FEW,
     Cell,
     CellRows,
     CompleteCell,
@@ -123,15 +122,9 @@ class Hypergraph:
     def degrees(self, node: int) -> NDArray[np.int64]:
         """The number of edges of each record of the node: (records,) int64."""
         degrees = np.zeros(self.counts[node], dtype=np.int64)
-        listed = []
         for owners, cell in self.cells_of(node).items():
             for slot in _slots(owners, node):
-                if isinstance(cell, SampledCell) and cell.count <= FEW:
-                    listed.append(cell.columns[slot])  # counted together, as there are many
-                else:
-                    degrees += cell.occurrences(slot, self.counts[node])
-        if listed:
-            degrees += np.bincount(np.concatenate(listed), minlength=self.counts[node])
+                degrees += cell.occurrences(slot, self.counts[node])
         return degrees
 
 

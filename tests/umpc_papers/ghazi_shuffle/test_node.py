@@ -55,10 +55,8 @@ def test_what_the_ledger_keeps_gives_the_same_frames_again():
     run_own_steps(node)
     delivery = node.release()
     again = codec.decode_delivery(codec.encode_delivery(delivery))
-    assert (
-        again == delivery
-        and repr(delivery) == f"Delivery(attempt={delivery.attempt.hex()[:8]}, <redacted>)"
-    )
+    assert again == delivery
+    assert all(name not in repr(delivery) for name in ("masked", "seed=", "openings"))
     for place, step in enumerate(("shares", "pad")):
         frames = list(frames_to(place, 0, STUDY, delivery))
         assert [frame.step for frame in frames] == [step] and frames == list(
