@@ -33,7 +33,7 @@ of other packages come through entry points (`protocols/registry.py`).
 | `enrolment/` | a site gets its certificate by an invitation |
 | `transport/` | gRPC over mutual TLS, shared by all processes |
 | `approval_page/` | a node's page for the person who accepts and refuses studies |
-| `monitoring/` | metrics, traces and health of a process |
+| `monitoring/` | metrics and health of a process |
 | `inference/` | intervals for the population and p-values, from a report alone |
 | `reporting/` | a report as a page, a picture, Markdown, and JSON with a schema |
 | `deployment/` | processes of a whole study on this machine, for the demo and from Python |

@@ -272,7 +272,6 @@ LIMITS: Limits = {
     "umpc.cli.memory": "COLLECT_SECONDS",
     "umpc.cli.node_page": "MOST_WAITING",
     "umpc.cli.table": "EDGES_AT_ONCE EXACT_EDGES",
-    "umpc.cli.watch": "HUB_SECONDS",
     "umpc.coordinator.client": "PAUSE_SECONDS",
     "umpc.dealer.server": "REMEMBERED SMALLEST_TASK",
     "umpc.enrolment.listener": "REQUEST_SECONDS",

@@ -128,8 +128,6 @@ MAY_IMPORT = {
     ),
     "umpc/monitoring/": (
         "prometheus_client",
-        "opentelemetry",
-        "requests",
         "umpc.transport",
         "umpc.errors",
         "umpc.protocol_version",

@@ -55,7 +55,7 @@ NAMED = {
     "GridAttempt "
     "HajekAttempt PairsAttempt PreparedAttempt PreparedAttempts SharedAttempt ShufflerAttempt "
     "WaitingAttempt",
-    "run": "RunCompute RunContext RunLinks RunTrace RunWatch ShuffleRun",
+    "run": "RunCompute RunContext RunLinks ShuffleRun",
     "session": "Session",
     "channel": "ChannelEnd ChannelLeaves Channels KeptChannel",
     "stream": "CoordinatorStream LeafStreams RpcStream ShakeStream ShufflerStream ShufflerStreams "

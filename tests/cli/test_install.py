@@ -23,7 +23,7 @@ def test_the_manual_page_has_every_command_with_its_options():
     assert set(COMMANDS) <= set(headings) and "study run" in headings and "ca list" in headings
     options = PAGE.replace("\\-", "-")
     assert "--while-stdin-open" not in options and "\b" not in options, "hidden"
-    for option in ("--records", "--contact", "--metrics", "--traces"):
+    for option in ("--records", "--contact", "--metrics"):
         assert f"\\fB{option}" in options
     requests = {line.split()[0] for line in PAGE.splitlines() if line.startswith(".")}
     assert requests == {".TH", ".SH", ".SS", ".B", ".PP", ".TP", ".nf", ".fi"}

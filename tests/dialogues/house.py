@@ -21,7 +21,6 @@ from umpc.node.budget.ledger_place import Place
 from umpc.node.budget.ledgerfile import Snapshot, read_beside
 from umpc.node.config import load_datasets
 from umpc.node.datasets import Dataset
-from umpc.node.run.coordinator import Unwatched
 from umpc.study.document import Study
 from umpc.study.parts import Participant
 from umpc.study.report import Report
@@ -158,7 +157,7 @@ class House:
     def _serve(self, name: str) -> None:
         """Answer the calls to a node, which remembers nothing of earlier ones."""
         node = self.nodes[name]
-        service = node.site.service(node.ending, Unwatched)
+        service = node.site.service(node.ending)
         server: Any = self.network.serve(PLACES[name], node.site.identity, service.allowed)
         service.add(server, node.ended.append)
 

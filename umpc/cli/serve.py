@@ -13,7 +13,7 @@ import json
 import logging
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from umpc.node.backup.restoring import Statement
     from umpc.node.config import NodeConfig
     from umpc.node.datasets import Dataset
-    from umpc.node.run.coordinator import RunWatch
     from umpc.transport.addresses import HubAddress
     from umpc.transport.identity import Identity
 
@@ -112,10 +111,8 @@ def start_node(given: Serving, config: Path | None, many: Path | None, light: bo
         raise click.UsageError("give either --config FILE or --many FOLDER")
     if light:
         raise click.UsageError("--light is gone: a node loads all at its start. Leave it out")
-    if many is not None and (given.metrics or given.traces):
-        raise click.UsageError(
-            "--metrics and --traces show one node, so they do not go with --many"
-        )
+    if many is not None and given.metrics:
+        raise click.UsageError("--metrics shows one node, so it does not go with --many")
     from umpc.node.config import load_datasets
 
     tune_process()
@@ -127,8 +124,7 @@ def start_node(given: Serving, config: Path | None, many: Path | None, light: bo
         if many is None:
             start_logging(f"node {identities[0].name}", given.level, given.style)
         sites = [open_site(*each, ending) for each in zip(found, identities, strict=True)]
-        monitor = Monitor(identities[0], given.metrics, given.traces)
-        ending.callback(monitor.close)
+        monitor = Monitor(identities[0], given.metrics)
         for dataset in sites[0].datasets if many is None else ():
             label = dataset.name if len(found[0]) > 1 else ""
             monitor.watch_site(dataset.config, dataset.ledger, label)
@@ -137,7 +133,7 @@ def start_node(given: Serving, config: Path | None, many: Path | None, light: bo
                 log.warning(
                     "%r has no effect; correct or remove it in %s", key, dataset.config.file
                 )
-        services = [site.service(ending, monitor.watch) for site in sites]
+        services = [site.service(ending) for site in sites]
         asyncio.run(serve(services, given, monitor))
 
 
@@ -252,10 +248,10 @@ class OwnSite:
         """The hub that the node dials, or the address where it listens."""
         return self.config.hub or self.config.listen
 
-    def service(self, ending: contextlib.ExitStack, watch: Callable[[], RunWatch]) -> Service:
+    def service(self, ending: contextlib.ExitStack) -> Service:
         """Return the calls to this node, which computes where its file says.
 
-        Args: ending: closes the node before its ledgers. watch: makes the observer of each study.
+        Args: ending: closes the node before its ledgers.
         """
         from umpc.node.server import ALLOWED, NodeServer
         from umpc.transport.tls import rpc
@@ -264,7 +260,7 @@ class OwnSite:
             workers = self.config.place.open(self.config.identity)
             if workers is not None:
                 ending.callback(workers.close)
-            node = NodeServer(self.datasets, self.identity, finished, watch, workers)
+            node = NodeServer(self.datasets, self.identity, finished, workers)
             ending.callback(node.close)
             rpc.add_NodeServicer_to_server(node, server)  # type: ignore[no-untyped-call]
 

@@ -28,11 +28,9 @@ from umpc.logs import FORMATS, LEVELS, start_logging
 
 if TYPE_CHECKING:
     from umpc.monitoring.metrics import Metrics
-    from umpc.monitoring.traces import Tracing
     from umpc.node.budget.budget_account import Balance
     from umpc.node.budget.ledger import Ledger
     from umpc.node.config import NodeConfig
-    from umpc.node.run.coordinator import RunWatch
     from umpc.transport.identity import Identity
 
 if TYPE_CHECKING:
@@ -97,14 +95,6 @@ METRICS = click.option(
     help="Serve /metrics for Prometheus and /healthz on this local address, such as "
     "127.0.0.1:9464; default: no.",
 )
-TRACES = click.option(
-    "--traces",
-    default="",
-    envvar="UMPC_TRACES",
-    show_envvar=True,
-    help="Send spans of studies to an OTLP collector on this local address, such as "
-    "127.0.0.1:4318; needs the extra otel; default: no.",
-)
 CORES = click.option(
     "--cores",
     type=click.IntRange(min=1),
@@ -137,7 +127,6 @@ class Serving:
     folder: Path | None = None
     listen: str = ""
     hub: str | None = None
-    traces: str = ""
 
 
 Command = Callable[..., None]
@@ -165,7 +154,7 @@ def serving_options(*own: Option) -> Callable[[Command], Command]:
 hub_options = serving_options(IDENTITY, LISTEN)
 helper_options = serving_options(IDENTITY, LISTEN, HUB, STUDIES)
 """Options of a dealer, and of a process like it."""
-node_options = serving_options(STUDIES, TRACES)
+node_options = serving_options(STUDIES)
 
 
 # --- run server -----------------------------------------------------------------------------------
@@ -339,19 +328,12 @@ STATES = ("total", "spent", "reserved", "left")
 
 
 class Monitor:
-    """The metrics of one server, and its traces.
+    """The metrics of one server.
 
-    Args:
-        address: HOST:PORT of this machine that serves metrics, or "" for none.
-        traces: HOST:PORT of this machine where a collector takes spans, or "" for none.
+    Args: address: HOST:PORT of this machine that serves them, or "" for none.
     """
 
-    def __init__(self, identity: Identity, address: str, traces: str = ""):
-        self._tracing: Tracing | None = None
-        if traces:
-            from umpc.monitoring.traces import Tracing
-
-            self._tracing = Tracing(identity, traces)
+    def __init__(self, identity: Identity, address: str):
         self._identity = identity
         self._address = address
         self._metrics: Metrics | None = None
@@ -385,17 +367,6 @@ class Monitor:
         if self._metrics is not None:
             epsilon, delta = (lambda: amounts(ledger.balance())), lambda: amounts(ledger.delta())
             self._metrics.add_site(epsilon, delta, pending, dataset)
-
-    def watch(self) -> RunWatch:
-        """Return the observer of one study, which makes its spans."""
-        from umpc.node.run.coordinator import Unwatched
-
-        return Unwatched() if self._tracing is None else self._tracing.begin()
-
-    def close(self) -> None:
-        """Send the spans that wait."""
-        if self._tracing is not None:
-            self._tracing.close()
 
     def ended(self, error: UmpcError | None) -> None:
         """Count a study that ended."""

@@ -144,7 +144,6 @@ class _OfSite:
 CALL_SECONDS = 5
 """Longest time of a whole call."""
 MOST_AT_ONCE = 8
-DEFAULT_PORTS = {"--metrics": 9464, "--traces": 4318}
 WELL = "ok"
 
 
@@ -158,7 +157,7 @@ def monitored(address: str, registry: CollectorRegistry, fault: Callable[[], str
     if not address:
         yield ""
         return
-    host, port = local_address("--metrics", address)
+    host, port = local_address(address)
     try:
         server = _LocalPort((host, port), _handler(registry, fault))
     except OSError:
@@ -169,14 +168,14 @@ def monitored(address: str, registry: CollectorRegistry, fault: Callable[[], str
         yield shown
 
 
-def local_address(option: str, address: str) -> tuple[str, int]:
+def local_address(address: str) -> tuple[str, int]:
     """Return host and port of an IPv4 address of this machine alone. Raises: ConfigError."""
     host, port = split_address(address)
     host = "127.0.0.1" if host == "localhost" else host
     if not _is_local(host) or ":" in host:
         raise ConfigError(
-            f"{option} {address}: an address of this machine alone was expected, such as "
-            f"127.0.0.1:{DEFAULT_PORTS[option]}. Let a collector on this machine send it on"
+            f"--metrics {address}: an address of this machine alone was expected, such as "
+            "127.0.0.1:9464. Let a collector on this machine send it on"
         )
     return host, port
 

@@ -39,7 +39,7 @@ from umpc.node.datasets import Dataset, Datasets
 from umpc.node.links import ContactCheck, Links
 from umpc.node.policy import Policy
 from umpc.node.run.context import DatasetChoice, RunContext, Site
-from umpc.node.run.coordinator import CoordinatorStream, RunWatch, Unwatched
+from umpc.node.run.coordinator import CoordinatorStream
 from umpc.node.run.study import run_study
 from umpc.node.spool import room_for
 from umpc.node.standing import Standing
@@ -80,7 +80,6 @@ class NodeServer(rpc.NodeServicer):
     Args:
         datasets: at least one.
         finished: called after each study, with its error or None.
-        watch: makes the observer of each study.
         workers: computes chunks beside each run's own thread, if there is such a place.
     """
 
@@ -89,10 +88,8 @@ class NodeServer(rpc.NodeServicer):
         datasets: Sequence[Dataset],
         identity: Identity,
         finished: Callable[[UmpcError | None], None],
-        watch: Callable[[], RunWatch] = Unwatched,
         workers: Executor | None = None,
     ):
-        self.watch = watch
         self.workers = workers
         self.identity = identity
         self.finished = finished
@@ -181,7 +178,6 @@ class NodeServer(rpc.NodeServicer):
                 raise lost(coordinator, stream.step) from error
 
         stream = CoordinatorStream(self.identity.name, coordinator, inbox.get, send)
-        stream.watch = self.watch()
         stream.step = "propose"
         first = self._sites[self.datasets.first.name]
         run = RunContext(first, stream, DatasetChoice(self.site_of, self.datasets.check))
@@ -224,7 +220,6 @@ class NodeServer(rpc.NodeServicer):
         stream = run.stream
         if error is not None and not stream.aborted:
             error = of_own_end(error)
-        stream.watch.end(stream.proposed.hash if stream.proposed else None, error)
         if run.parked is not None and stream.aborted:
             run.site.parking.drop(run.parked, "was given up by the coordinator")
         if stream.aborted and not stream.keeps:

@@ -1,17 +1,10 @@
-"""The node's stream to a study's coordinator: which message is due, and deadlines for it.
-
-*Run watch.* The observer of one study at a node, for traces. It learns steps and outcome, and no
-value.
-
-The node knows nothing of the library that makes traces: `umpc/monitoring/traces.py` has the same
-methods.
-"""
+"""The node's stream to a study's coordinator: which message is due, and deadlines for it."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from umpc import logs
 from umpc.errors import (
@@ -19,7 +12,6 @@ from umpc.errors import (
     LocalProtocolError,
     RemoteProtocolError,
     StepTimeout,
-    UmpcError,
 )
 from umpc.protocols.registry import protocol_of
 from umpc.study import messages as m
@@ -56,8 +48,8 @@ class CoordinatorStream:
         self._receive = receive
         self.send = send
         self.proposed: Study | None = None
-        self.watch: RunWatch = Unwatched()
-        self._step = "propose"
+        self.step = "propose"
+        """The present step of the study."""
         self.answering = False
         """The last message is on its way: the coordinator may hang up before its sender knows."""
         self.answered = False
@@ -71,16 +63,6 @@ class CoordinatorStream:
         """The coordinator said that a held attempt stays."""
         self.unreadable: EncodingError | None = None
         """The coordinator sent bytes that are no message."""
-
-    @property
-    def step(self) -> str:
-        """The present step of the study."""
-        return self._step
-
-    @step.setter
-    def step(self, name: str) -> None:
-        self._step = name
-        self.watch.step(name)
 
     @property
     def study(self) -> Study:
@@ -169,32 +151,3 @@ class CoordinatorStream:
         missing = self.study.names_missing
         without = f" without {', '.join(missing)}" if missing else ""
         return f"{self.study.name!r} ({self.study.hash.hex()[:8]}){without}"
-
-
-# --- run watch ------------------------------------------------------------------------------------
-
-
-class RunWatch(Protocol):
-    """An observer of one study."""
-
-    def attempt(self) -> None:
-        """The study's attempt begins."""
-
-    def step(self, name: str) -> None:
-        """The step of this name begins."""
-
-    def end(self, study_hash: bytes | None, error: UmpcError | None) -> None:
-        """The study has ended, without a hash if none was proposed."""
-
-
-class Unwatched:
-    """Nobody observes."""
-
-    def attempt(self) -> None:
-        """Do nothing."""
-
-    def step(self, name: str) -> None:
-        """Do nothing."""
-
-    def end(self, study_hash: bytes | None, error: UmpcError | None) -> None:
-        """Do nothing."""

@@ -71,7 +71,6 @@ async def _steps(run: RunContext, others: Others, whole: asyncio.Timeout) -> Non
             return await replay(run, others, earlier)
         if earlier is not None and await finish_held(run, others, earlier):
             return None
-    stream.watch.attempt()
     if parked is None:
         if not is_admitted:
             await asyncio.to_thread(_admit, run, propose.ahead)
