@@ -205,7 +205,7 @@ MAY_IMPORT = {
         "umpc.node.table.source.TableSource",
     ),
     "umpc/cli/main.py": ("click", "cryptography.hazmat.backends", "umpc"),
-    "umpc/cli/server_options.py": ("click", "grpc_health.v1", "umpc"),
+    "umpc/cli/server_options.py": ("click", "umpc"),
     "umpc/cli/": ("numpy", "click", "rich", "cryptography.x509", "umpc"),
 }
 """Folder or file → its imports beside the standard library; the longest entry that fits counts."""

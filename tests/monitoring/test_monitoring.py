@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 import socket
@@ -16,7 +15,6 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 import umpc
-from umpc.cli.server_options import HEALTH, add_health
 from umpc.errors import (
     AddressInUse,
     CertificateError,
@@ -30,10 +28,7 @@ from umpc.monitoring.metrics import Metrics, first_fault, monitored
 from umpc.protocol_version import PROTOCOL
 from umpc.transport.addresses import split_address
 from umpc.transport.authority import Authority
-from umpc.transport.certificates import ROLES
-from umpc.transport.connections import bind, connect, make_server
 from umpc.transport.identity import load_identity
-from umpc.transport.tls import grpc
 
 DASHBOARD = Path(umpc.__file__).parents[1] / "deploy/grafana/umpc.json"
 AMOUNTS = {"total": 10.0, "spent": 2.5, "reserved": 1.0, "left": 6.5}
@@ -170,34 +165,6 @@ def test_the_dashboard_asks_only_for_metrics_that_exist(metrics):
     assert [each["type"] for each in board["templating"]["list"]] == ["datasource"]
     own = {name for name in exported if name.startswith("umpc_") and not name.endswith("_created")}
     assert own <= asked, own - asked
-
-
-def test_the_health_service_answers_members_until_the_end(folder):
-    from grpc_health.v1 import health_pb2, health_pb2_grpc
-
-    async def ask() -> list[str]:
-        identity = load_identity(folder / "north")
-        server = make_server(identity, {HEALTH: frozenset(ROLES)})
-        ending = add_health(server)
-        address = await bind(server, identity, "127.0.0.1:0")
-        await server.start()
-        channel = await connect(load_identity(folder / "c"), "north", "node", address, 20)
-        stub = health_pb2_grpc.HealthStub(channel)
-        found = []
-        for _ in range(2):
-            reply = await stub.Check(health_pb2.HealthCheckRequest())
-            found.append(health_pb2.HealthCheckResponse.ServingStatus.Name(reply.status))
-            await ending()
-        try:  # only Check is for others: a watch would stay open
-            async for _ in stub.Watch(health_pb2.HealthCheckRequest()):
-                pass
-        except grpc.aio.AioRpcError as error:
-            found.append(error.code().name)
-        await channel.close()
-        await server.stop(None)
-        return found
-
-    assert asyncio.run(ask()) == ["SERVING", "NOT_SERVING", "PERMISSION_DENIED"]
 
 
 def test_fractions_of_a_ledger_become_numbers():

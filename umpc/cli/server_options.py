@@ -12,7 +12,7 @@ import contextlib
 import logging
 import signal
 import sys
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import wraps
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 
     Server = grpc.aio.Server
     Finished = Callable[[UmpcError | None], None]
-    Ending = Callable[[], Awaitable[None]]
 
 STUDIES = click.option(
     "--studies",
@@ -239,16 +238,14 @@ async def serve(services: Sequence[Service], given: Serving, monitor: Monitor) -
         print(sentence, file=sys.stderr, flush=True)
     lines = [
         f"ready: {service.identity.role} {service.identity.name} on {address}"
-        for service, (_, _, address) in zip(services, opened, strict=True)
+        for service, (_, address) in zip(services, opened, strict=True)
     ]
     with monitor.served():
         print("\n".join(lines), flush=True)
         await done.wait()
     begin_end()
-    for _, ending, _ in opened:
-        await ending()
     watch.cancel()
-    await asyncio.gather(*(server.stop(grace=1) for server, _, _ in opened))
+    await asyncio.gather(*(server.stop(grace=1) for server, _ in opened))
     for error in ended:
         if error is not None:
             raise error
@@ -264,49 +261,25 @@ async def _keep_watch(identities: Sequence[Identity]) -> None:
             await asyncio.sleep(LOOK_EVERY)
 
 
-async def open_server(service: Service, finished: Finished) -> tuple[Server, Ending, str]:
-    """Return a server that answers, what ends its health service, and its address.
+async def open_server(service: Service, finished: Finished) -> tuple[Server, str]:
+    """Return a server that answers, and its address.
 
     Raises: AddressInUse, ConfigError, CertificateError.
     """
-    from umpc.transport.certificates import ROLES
     from umpc.transport.connections import bind, make_server
     from umpc.transport.hub.serving import ServerBehindHub
 
     identity, place = service.identity, service.place
-    allowed = {**service.allowed, HEALTH: frozenset(ROLES)}
     if isinstance(place, str):
-        server = make_server(identity, allowed)
+        server = make_server(identity, service.allowed)
         service.add(server, finished)
-        ending = add_health(server)
         address = await bind(server, identity, place)
         await server.start()
-        return server, ending, address
-    behind = ServerBehindHub(identity, allowed, place)
+        return server, address
+    behind = ServerBehindHub(identity, service.allowed, place)
     server = cast("Server", behind)  # the generated code adds its methods to either
     service.add(server, finished)
-    ending = add_health(server)
-    return server, ending, await behind.start()
-
-
-HEALTH = "/grpc.health.v1.Health/Check"
-
-
-def add_health(server: Server) -> Ending:
-    """Add the standard health service of gRPC, on the process's own port.
-
-    Only processes with a certificate of the same authority may ask, as for every other call. It
-    answers SERVING from the start, and NOT_SERVING once the returned function was called.
-
-    Args: server: one that has not started.
-    """
-    from grpc_health.v1 import health_pb2_grpc
-    from grpc_health.v1._async import HealthServicer
-
-    servicer = HealthServicer()
-    health_pb2_grpc.add_HealthServicer_to_server(servicer, server)
-    ending: Ending = servicer.enter_graceful_shutdown
-    return ending
+    return server, await behind.start()
 
 
 def end_at_signals(done: asyncio.Event) -> None:
