@@ -221,7 +221,10 @@ ELSEWHERE = re.compile(
 
 
 def replaced(source: str) -> Iterator[str]:
-    """What a file replaces by hand, unless it is `ELSEWHERE`. A name that came otherwise counts."""
+    """Everything that a file replaces by hand, unless it is `ELSEWHERE`.
+
+    A name that came otherwise counts.
+    """
     nodes = list(ast.walk(ast.parse(source)))
     origins = {
         alias.asname or alias.name: f"{getattr(node, 'module', '')}.{alias.name}".strip(".")
