@@ -278,6 +278,9 @@ def test_a_nodes_word_alone_is_no_proof():
     assert type(told) is FailedCheck and told.exit_code != ProvenLie.exit_code
 
 
-@pytest.mark.parametrize("data", [b"", b"{}", b"[]", b"\xff", b'{"node": "x"}'])
+OTHERS = (b"", b"{}", b"[]", b"\xff", b"[" * 100_000, b'{"study": "\xff"}', b'{"node": "x"}')
+
+
+@pytest.mark.parametrize("data", OTHERS, ids=range(len(OTHERS)))
 def test_other_bytes_are_no_evidence(data):
     proves_nothing(data)

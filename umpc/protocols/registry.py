@@ -253,8 +253,8 @@ class _OfStudy(msgspec.Struct):
 def proven_lie(evidence: bytes, verify: Verify, dealer: bytes) -> tuple[Study, str, str]:
     """Study, node and lie of signed evidence. Args, Raises: as of `StudyProtocol.proven_lie`."""
     try:
-        study = decode_study(msgspec.json.decode(evidence, type=_OfStudy).study)
-    except msgspec.MsgspecError as error:
+        study = decode_study(decode(evidence, _OfStudy).study)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise EncodingError(f"this is no evidence of a lie: {error}") from error
     return study, *protocol_of(study).proven_lie(study, evidence, verify, dealer)
 

@@ -183,19 +183,19 @@ STEP = {GARBLER: "labels", EVALUATOR: "ot_extend"}
 
 @pytest.mark.parametrize("name", LISTS)
 @pytest.mark.parametrize("liar", STEP)
-def test_other_labels_or_batches_than_are_due_name_their_sender(monkeypatch, liar, name):
+def test_other_labels_or_batches_than_are_due_name_their_sender(limit, liar, name):
     if (liar, name) == (GARBLER, "one twice"):
         # Labels have no number. The link knows their places and refuses the copy (test_peers.py).
         return
-    run, messages = sent(monkeypatch, liar)
+    run, messages = sent(limit, liar)
     with pytest.raises(RemoteProtocolError) as caught:
         run.nodes[1 - liar].receive_fields(liar, LISTS[name](messages))
     assert names(caught.value) == (f"node-{liar}", STEP[liar])
 
 
 @pytest.mark.parametrize("liar", STEP)
-def test_a_second_set_of_labels_or_batches_is_refused(monkeypatch, liar):
-    run, messages = sent(monkeypatch, liar)
+def test_a_second_set_of_labels_or_batches_is_refused(limit, liar):
+    run, messages = sent(limit, liar)
     run.nodes[1 - liar].receive_fields(liar, messages)
     with pytest.raises(RemoteProtocolError) as caught:
         run.nodes[1 - liar].receive_fields(liar, messages)
@@ -204,8 +204,8 @@ def test_a_second_set_of_labels_or_batches_is_refused(monkeypatch, liar):
 
 @pytest.mark.parametrize("shape", WRONG_SHAPES)
 @pytest.mark.parametrize("liar", STEP)
-def test_a_message_of_another_shape_names_its_sender(monkeypatch, liar, shape):
-    run, messages = sent(monkeypatch, liar)
+def test_a_message_of_another_shape_names_its_sender(limit, liar, shape):
+    run, messages = sent(limit, liar)
     messages[-1] = WRONG_SHAPES[shape](messages[-1])
     with pytest.raises(RemoteProtocolError) as caught:
         run.nodes[1 - liar].receive_fields(liar, messages)

@@ -23,6 +23,7 @@ import numpy as np
 from umpc.crypto import field
 from umpc.crypto.prime_field import PRIME
 from umpc.crypto.signing import Verify, is_signature
+from umpc.decoding import decode
 from umpc.errors import EncodingError, ProvenLie
 from umpc.mpc.chunks import require
 from umpc.protocols.grid import lookup_proof as proofs
@@ -143,10 +144,10 @@ def proven_by(data: bytes, study: Study, verify: Verify, dealer: bytes) -> tuple
     Raises: EncodingError where the evidence proves no lie; CertificateError.
     """
     try:
-        shown = msgspec.json.decode(data, type=SignedLie)
+        shown = decode(data, SignedLie)
         name = study.nodes[shown.node].name if shown.node >= 0 else ""
         own = shown.members[shown.node]
-    except (msgspec.MsgspecError, IndexError) as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, IndexError) as error:
         raise EncodingError(f"this is no evidence of a lie: {error}") from error
     holder = verify(shown.member.certificate)
     _require((holder.name, holder.role) == (name, "node"), "its certificate is of somebody else")
