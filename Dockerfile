@@ -11,7 +11,7 @@ COPY deploy/requirements.txt ./
 RUN python -m pip --python /opt/umpc/bin/python install --no-compile --require-hashes --only-binary :all: \
       --requirement requirements.txt
 
-# The wheel, with the compiled sign gate. The compiler and hatchling stay in this stage.
+# The wheel, with the compiled gate. The compiler and hatchling stay in this stage.
 RUN apt-get update && apt-get install -y --no-install-recommends gcc libc6-dev \
  && rm -rf /var/lib/apt/lists/*
 COPY pyproject.toml README.md ./

@@ -143,7 +143,7 @@ profile: $(VENV)/.demo  ## show where the time of a complete job goes, by proces
 	$(BIN)/python -m bench.profile
 	$(BIN)/python -m bench.steps
 
-native: $(VENV)/.demo  ## compile the sign gate again, in place; an error where there is no C compiler
+native: $(VENV)/.demo  ## compile the gate again, in place; an error where there is no C compiler
 	$(BIN)/python native/build_hook.py
 	$(BIN)/umpc --version --verbose
 

@@ -3,7 +3,6 @@
 | file | what it measures |
 |---|---|
 | `__main__.py` | `python -m bench`: the targets, or named parts |
-| `gates.py` | sign gates: evaluation and key generation, as a share of the AES limit |
 | `oblivious.py` | oblivious transfers a second and core |
 | `coins.py` | a committee's noise: coins from transfers beside dealt ones |
 | `garbling.py` | garbled AND gates a second and core |

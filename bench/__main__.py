@@ -1,6 +1,6 @@
 """`python -m bench`: what a user waits for, and at the end all targets in one table.
 
-`python -m bench gates network` prints the tables of other measurements, which have no targets. A
+`python -m bench garbling network` prints the tables of other measurements, which have no targets. A
 job that fails does not stop the others. The last lines name each job that failed and the reason,
 and the exit code is then 1.
 """
@@ -16,7 +16,6 @@ from bench.jobs import Job, run_parts
 
 PARTS = (
     "targets",
-    "gates",
     "oblivious",
     "coins",
     "garbling",

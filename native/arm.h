@@ -49,24 +49,18 @@ WITH_AES static void expand_key(const uint8_t *key, block *expanded)
 #define TARGET WITH_AES
 #define VEC uint8x16_t
 #define LANES 1
-#define GROUP_EVALUATED 8
-#define GROUP_GENERATED 2
 #define LOAD(p) vld1q_u8((const uint8_t *)(p))
 #define STORE(p, x) vst1q_u8((uint8_t *)(p), x)
 #define PAIR(low, high) vreinterpretq_u8_u64(vcombine_u64(vcreate_u64(low), vcreate_u64(high)))
-#define WORD(values, half) FROM32(vdupq_n_u32((uint32_t)(*(values) >> 32 * (half))))
 #define AND(x, y) vandq_u8(x, y)
-#define OR(x, y) vorrq_u8(x, y)
 #define XOR(x, y) veorq_u8(x, y)
 #define AES_FIRST(x, keys) (x)
 #define AES_ROUND(x, keys, r) vaesmcq_u8(vaeseq_u8(x, (keys)[(r) - 1]))
 #define AES_LAST(x, keys, r) XOR(vaeseq_u8(x, (keys)[(r) - 1]), (keys)[r])
 #define FIRST32(x) FROM32(vdupq_laneq_u32(AS32(x), 0))
 #define SHIFT_LEFT(x, count) FROM32(vshlq_u32(AS32(x), vdupq_n_s32(count)))
-#define SHIFT_RIGHT(x, count) FROM32(vshrq_n_u32(AS32(x), count))
 #define SIGN(x) vreinterpretq_u8_s32(vshrq_n_s32(vreinterpretq_s32_u8(x), 31))
 #include "garbled.h"
-#include "walk.h"
 
 static int supported_kinds(void)
 {
@@ -78,8 +72,6 @@ static int supported_kinds(void)
     return 0;
 #endif
 }
-
-static const gate GATES[] = {{ARM, evaluate_arm, generate_arm}};
 
 static const garbled_kernel GARBLED_KERNELS[] = {
     {ARM, stretch_arm, transpose_arm, make_rows_arm, read_rows_arm, garble_arm,

@@ -1,4 +1,4 @@
-"""Compile the sign gate into umpc's wheel, if there is a C compiler.
+"""Compile the gate into umpc's wheel, if there is a C compiler.
 
 hatchling calls `GateHook` (pyproject.toml). `python native/build_hook.py` compiles into the source
 tree. UMPC_BUILD_NATIVE in the environment decides:

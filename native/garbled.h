@@ -1,4 +1,13 @@
-/* The garbled path for one instruction set. Included before walk.h, with its macros. */
+/* The garbled path for blocks of LANES edges in a register. Included once for each instruction set.
+ * No branch and no address depends on a secret.
+ *
+ * Needs:
+ *   NAME(x), TARGET, VEC, LANES;
+ *   LOAD, STORE, AND, XOR;
+ *   AES_FIRST, AES_ROUND for the rounds between, AES_LAST: AES with the keys of all rounds;
+ *   PAIR(low, high): a block with these halves, in every block of the register;
+ *   FIRST32: a block's first 32 bits, repeated over it;
+ *   SHIFT_LEFT, and SIGN, which repeats the sign of 32 bits over them. */
 
 #include "garbled_hash.h"
 #include "garbled_transfers.h"
@@ -7,3 +16,18 @@
 
 #undef IN_FLIGHT
 #undef FIRST_BIT
+#undef NAME
+#undef TARGET
+#undef VEC
+#undef LANES
+#undef LOAD
+#undef STORE
+#undef PAIR
+#undef AND
+#undef XOR
+#undef AES_FIRST
+#undef AES_ROUND
+#undef AES_LAST
+#undef FIRST32
+#undef SHIFT_LEFT
+#undef SIGN

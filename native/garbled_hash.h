@@ -1,6 +1,6 @@
 /* AES-128 under a public key for many blocks in flight, for one instruction set.
  *
- * It has the macros of walk.h, as all headers named garbled_*. No branch depends on a secret. */
+ * It has the macros that garbled.h names, as all headers named garbled_*. No branch depends on a secret. */
 
 #define IN_FLIGHT 8 /* registers */
 #define FIRST_BIT(x) SIGN(SHIFT_LEFT(FIRST32(x), 31)) /* bit 0 of a block, all over it */

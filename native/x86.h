@@ -37,78 +37,53 @@ __attribute__((target("aes,sse4.1"))) static void expand_key(const uint8_t *key,
 #define TARGET __attribute__((target("aes,sse4.1")))
 #define VEC __m128i
 #define LANES 1
-#define GROUP_EVALUATED 8
-#define GROUP_GENERATED 2
 #define LOAD(p) _mm_loadu_si128((const __m128i *)(p))
 #define STORE(p, x) _mm_storeu_si128((__m128i *)(p), x)
 #define PAIR(low, high) _mm_set_epi64x((long long)(high), (long long)(low))
-#define WORD(values, half) _mm_set1_epi32((int)(*(values) >> 32 * (half)))
 #define AND(x, y) _mm_and_si128(x, y)
-#define OR(x, y) _mm_or_si128(x, y)
 #define XOR(x, y) _mm_xor_si128(x, y)
 #define AES_FIRST(x, keys) XOR(x, (keys)[0])
 #define AES_ROUND(x, keys, r) _mm_aesenc_si128(x, (keys)[r])
 #define AES_LAST(x, keys, r) _mm_aesenclast_si128(x, (keys)[r])
 #define FIRST32(x) _mm_shuffle_epi32(x, 0)
 #define SHIFT_LEFT(x, count) _mm_sll_epi32(x, _mm_cvtsi32_si128(count))
-#define SHIFT_RIGHT(x, count) _mm_srli_epi32(x, count)
 #define SIGN(x) _mm_srai_epi32(x, 31)
 #include "garbled.h"
-#include "walk.h"
 
 #define NAME(x) x##_vaes256
 #define TARGET __attribute__((target("aes,vaes,avx2")))
 #define VEC __m256i
 #define LANES 2
-#define GROUP_EVALUATED 8
-#define GROUP_GENERATED 2
 #define LOAD(p) _mm256_loadu_si256((const __m256i *)(p))
 #define STORE(p, x) _mm256_storeu_si256((__m256i *)(p), x)
 #define PAIR(low, high)                                                                       \
     _mm256_broadcastsi128_si256(_mm_set_epi64x((long long)(high), (long long)(low)))
-#define WORD(values, half)                                                                    \
-    _mm256_permutevar8x32_epi32(                                                              \
-        _mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)(values))),                   \
-        _mm256_add_epi32(_mm256_set_epi32(2, 2, 2, 2, 0, 0, 0, 0), _mm256_set1_epi32(half)))
 #define AND(x, y) _mm256_and_si256(x, y)
-#define OR(x, y) _mm256_or_si256(x, y)
 #define XOR(x, y) _mm256_xor_si256(x, y)
 #define AES_FIRST(x, keys) XOR(x, (keys)[0])
 #define AES_ROUND(x, keys, r) _mm256_aesenc_epi128(x, (keys)[r])
 #define AES_LAST(x, keys, r) _mm256_aesenclast_epi128(x, (keys)[r])
 #define FIRST32(x) _mm256_shuffle_epi32(x, 0)
 #define SHIFT_LEFT(x, count) _mm256_sll_epi32(x, _mm_cvtsi32_si128(count))
-#define SHIFT_RIGHT(x, count) _mm256_srli_epi32(x, count)
 #define SIGN(x) _mm256_srai_epi32(x, 31)
 #include "garbled.h"
-#include "walk.h"
 
 #define NAME(x) x##_vaes512
 #define TARGET __attribute__((target("aes,vaes,avx512f,avx512bw,avx512dq,avx512vl")))
 #define VEC __m512i
 #define LANES 4
-#define GROUP_EVALUATED 4
-#define GROUP_GENERATED 1
 #define LOAD(p) _mm512_loadu_si512(p)
 #define STORE(p, x) _mm512_storeu_si512(p, x)
 #define PAIR(low, high) _mm512_broadcast_i64x2(_mm_set_epi64x((long long)(high), (long long)(low)))
-#define LANE_WORDS _mm512_set_epi32(6, 6, 6, 6, 4, 4, 4, 4, 2, 2, 2, 2, 0, 0, 0, 0)
-#define WORD(values, half)                                                                 \
-    _mm512_permutexvar_epi32(                                                              \
-        _mm512_add_epi32(LANE_WORDS, _mm512_set1_epi32(half)),                             \
-        _mm512_castsi256_si512(_mm256_loadu_si256((const __m256i *)(values))))
 #define AND(x, y) _mm512_and_si512(x, y)
-#define OR(x, y) _mm512_or_si512(x, y)
 #define XOR(x, y) _mm512_xor_si512(x, y)
 #define AES_FIRST(x, keys) XOR(x, (keys)[0])
 #define AES_ROUND(x, keys, r) _mm512_aesenc_epi128(x, (keys)[r])
 #define AES_LAST(x, keys, r) _mm512_aesenclast_epi128(x, (keys)[r])
 #define FIRST32(x) _mm512_shuffle_epi32(x, 0)
 #define SHIFT_LEFT(x, count) _mm512_sll_epi32(x, _mm_cvtsi32_si128(count))
-#define SHIFT_RIGHT(x, count) _mm512_srli_epi32(x, count)
 #define SIGN(x) _mm512_srai_epi32(x, 31)
 #include "garbled.h"
-#include "walk.h"
 
 /* The test of a feature also asks whether the system saves its registers. */
 static int supported_kinds(void)
@@ -120,12 +95,6 @@ static int supported_kinds(void)
                __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
     return (aesni ? AESNI : 0) | (vaes ? VAES256 : 0) | (wide ? VAES512 : 0);
 }
-
-static const gate GATES[] = {
-    {AESNI, evaluate_aesni, generate_aesni},
-    {VAES256, evaluate_vaes256, generate_vaes256},
-    {VAES512, evaluate_vaes512, generate_vaes512},
-};
 
 static const garbled_kernel GARBLED_KERNELS[] = {
     {AESNI, stretch_aesni, transpose_aesni, make_rows_aesni, read_rows_aesni, garble_aesni,

@@ -35,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     print(f"AES-128 on one core: {aes_blocks_per_second() / 1e6:.0f} M blocks/s")
     print(f"4 KiB and fsync, median: {1e3 * fsync_seconds():.2f} ms")
-    print(f"sign gate: {status()}; {cores()} cores")
+    print(f"compiled gate: {status()}; {cores()} cores")
     with site(job_table(), NODES) as here:
         taken = round_robin(ways(here), options.turns)
     rows = [row(name, turns) for name, turns in taken.items()]

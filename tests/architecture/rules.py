@@ -60,7 +60,6 @@ MAY_IMPORT = {
         "umpc.native.garbled",
         *BELOW_STUDY,
     ),
-    "umpc/mpc/masked/dcf.py": ("numpy", "umpc.mpc", "umpc.native", *BELOW_STUDY),
     "umpc/native/": ("numpy", "umpc.native", "umpc.errors"),
     "umpc/planning/reference_table.py": ("numpy", *BELOW_STUDY),
     "umpc/protocols/": (

@@ -67,9 +67,9 @@ def test_an_interrupt_is_no_failure_of_a_job():
 
 def test_an_unknown_part_is_refused_before_any_job_runs(capsys):
     with pytest.raises(SystemExit) as refused:
-        command.main(["gates", "elsewhere"])
+        command.main(["coins", "elsewhere"])
     assert refused.value.code == 2
-    assert "there is no benchmark elsewhere; there are targets, gates" in capsys.readouterr().err
+    assert "there is no benchmark elsewhere; there are targets" in capsys.readouterr().err
 
 
 def test_every_part_can_be_loaded_and_has_a_job():
@@ -82,7 +82,7 @@ def test_parts_without_a_name_are_those_with_targets(monkeypatch, capsys):
     monkeypatch.setattr(command, "part", lambda name: lambda: [GOOD._replace(work=name)])
     assert command.main([]) == 0
     printed = capsys.readouterr().out
-    assert "targets" in printed and "gates" not in printed
+    assert "targets" in printed and "oblivious" not in printed
 
 
 @pytest.mark.parametrize(

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import numpy as np
-
 import umpc
-from umpc.native import KINDS, levels
+from umpc.native import KINDS
 
 ROOT = Path(umpc.__file__).parents[1]
 HERE = ROOT / "tests" / "emulated"
@@ -50,7 +47,7 @@ BY_LANES = Machine(
     (),
     ("AES-NI", "VAES-256", "VAES-512"),
 )
-"""Runs the walks of all widths on a processor with AVX-512; see `vaes_by_lanes.h`."""
+"""Runs every width of registers on a processor with AVX-512; see `vaes_by_lanes.h`."""
 
 
 def has_avx512() -> bool:
@@ -61,39 +58,16 @@ def has_avx512() -> bool:
 
 @dataclass(frozen=True)
 class Program:
-    """The gate as a program for one machine. It has the functions of `umpc.native`.
-
-    left_out: kinds that the program has, and that a test passes over.
-    """
+    """The gate as a program for one machine."""
 
     runner: tuple[str, ...]
     file: Path
-    left_out: tuple[str, ...] = ()
-
-    def _run(self, words: Sequence[object], *arrays: np.ndarray | bytes) -> bytes:
-        sent = b"".join(a if isinstance(a, bytes) else a.tobytes() for a in arrays)
-        command = [*self.runner, str(self.file), *map(str, words)]
-        return subprocess.run(command, input=sent, stdout=subprocess.PIPE, check=True).stdout
 
     def kinds(self) -> tuple[str, ...]:
-        able = int(self._run(["kinds"]))
-        return tuple(n for n, bit in KINDS.items() if able & bit and n not in self.left_out)
-
-    def generate(self, key, width, mask, roots, kind) -> tuple[np.ndarray, np.ndarray]:
-        count = len(mask)
-        data = self._run(["generate", KINDS[kind], width, count], key, mask, roots)
-        split = 16 * levels(width) * count
-        corrections = np.frombuffer(data[:split], np.uint64).reshape(levels(width), count, 2)
-        return corrections, np.frombuffer(data[split:], np.uint32).reshape(count, 3)
-
-    def evaluate(
-        self, key, party, width, corrections, leaves, masked, roots, kind
-    ) -> tuple[np.ndarray, np.ndarray]:
-        count = len(masked)
-        words = ["evaluate", KINDS[kind], party, width, count]
-        data = self._run(words, key, corrections, leaves, masked, roots)
-        less, equal = np.frombuffer(data, np.uint8).reshape(2, count)
-        return less, equal
+        """The kinds that the processor can run, as `umpc.native.kinds` tells."""
+        command = [*self.runner, str(self.file)]
+        able = int(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
+        return tuple(name for name, bit in KINDS.items() if able & bit)
 
 
 def has_right_vaes(machine: Machine, folder: Path) -> bool:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
+import shutil
 import subprocess
 import sys
 
 import pytest
 from click.testing import CliRunner
 
-from umpc import native
+from umpc import native as library
 from umpc.cli.main import umpc as command
 from umpc.errors import ConfigError
-from umpc.mpc.masked import dcf as used
-from umpc.native import choose, explained, status
+from umpc.native import CHOSEN, choose, explained, garbled, status
 
 ABLE = ("AES-NI", "VAES-256")
 
@@ -44,11 +45,7 @@ def test_people_are_told_which_gate_runs_and_why():
 
 
 def test_the_environment_turns_the_gate_off():
-    program = (
-        "from umpc.mpc.masked.dcf import KERNEL\n"
-        "from umpc.native import status\n"
-        "print(KERNEL, status())"
-    )
+    program = "from umpc.native import garbled, status; print(garbled.CHOSEN, status())"
     environment = os.environ | {"UMPC_NATIVE": "0"}
     words = [sys.executable, "-c", program]
     ended = subprocess.run(words, env=environment, capture_output=True, text=True, check=True)
@@ -56,7 +53,7 @@ def test_the_environment_turns_the_gate_off():
 
 
 def test_protocols_use_the_gate_that_is_chosen():
-    assert used.KERNEL is (native if native.CHOSEN else None)
+    assert garbled.CHOSEN is CHOSEN
 
 
 def test_version_says_which_gate_runs_in_either_order_of_its_options():
@@ -64,7 +61,7 @@ def test_version_says_which_gate_runs_in_either_order_of_its_options():
         ended = CliRunner().invoke(command, words)
         lines = ended.output.splitlines()
         assert ended.exit_code == 0 and lines[0].startswith("umpc, version ")
-        assert f"sign gate     {status()}" in lines
+        assert f"compiled gate {status()}" in lines
         assert any(line.startswith("cryptography") and "OpenSSL" in line for line in lines)
 
 
@@ -76,3 +73,30 @@ def test_version_alone_is_one_line():
 def test_verbose_alone_is_refused():
     ended = CliRunner().invoke(command, ["--verbose", "kernels"])
     assert ended.exit_code == 2 and "--verbose needs --version" in ended.output
+
+
+def test_calls_hold_no_lock(gate):
+    """ctypes releases the interpreter's lock for a CDLL, not for a PyDLL."""
+    assert library.LIBRARY is None or type(library.LIBRARY) is ctypes.CDLL
+
+
+def test_the_library_answers_no_kind_that_has_no_name(gate):
+    """A machine with a compiler has a library; it knows only the kinds of `KINDS`."""
+    assert library.LIBRARY is not None or not shutil.which("cc")
+    if library.LIBRARY is not None:
+        assert library.LIBRARY.umpc_kinds() == sum(library.KINDS[kind] for kind in gate.kinds())
+
+
+def test_a_library_of_another_version_is_not_used(gate, limit):
+    if library.LIBRARY is None:
+        return
+    file = library.LIBRARY._name
+    assert library.load(file) is not None
+    limit(library, VERSION=library.VERSION + 1)
+    assert library.load(file) is None
+
+
+def test_a_missing_or_damaged_library_is_not_used(tmp_path):
+    damaged = tmp_path / "gate.so"
+    damaged.write_bytes(b"not a library")
+    assert library.load(damaged) is None and library.load(tmp_path / "missing.so") is None

@@ -124,11 +124,11 @@ def _examine_dataset(node: NodeConfig, studies: Sequence[Path]) -> Iterator[Find
 
 
 def check_version() -> Iterator[Finding]:
-    """Show the versions, and whether the compiled sign gate is used."""
+    """Show the versions, and whether the compiled gate is used."""
     versions = f"umpc {__version__}, protocol {PROTOCOL}, Python {platform.python_version()}"
     yield Finding("version", versions)
     if CHOSEN is None:
-        yield neutral("native gate", f"not in use, so comparisons take longer: {status()}")
+        yield neutral("native gate", f"not in use, so garbled pairs take longer: {status()}")
     else:
         yield Finding("native gate", status())
 

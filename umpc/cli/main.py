@@ -2,7 +2,7 @@
 
 With --format json, one line more has the failure as a JSON object, for programs.
 
-`umpc --version`: the versions; with --verbose also which sign gate runs, and the libraries.
+`umpc --version`: the versions; with --verbose also which compiled gate runs, and the libraries.
 """
 
 from __future__ import annotations
@@ -66,11 +66,11 @@ LIBRARIES = (
 
 
 def verbose_lines() -> Iterator[str]:
-    """Yield one line for each part of this installation: Python, the sign gate, each library."""
+    """Yield one line for each part of this installation: Python, compiled gate, each library."""
     from umpc.native import status
 
     yield f"Python        {platform.python_version()}, {platform.system()} {platform.machine()}"
-    yield f"sign gate     {status()}"
+    yield f"compiled gate {status()}"
     for name in LIBRARIES:
         yield f"{name:<13} {installed(name)}"
 
@@ -113,7 +113,7 @@ def show_version(context: click.Context, _parameter: click.Parameter, wanted: bo
     "--verbose",
     is_flag=True,
     is_eager=True,  # so that --version knows it, whichever comes first
-    help="With --version: also which sign gate runs, and the libraries' versions.",
+    help="With --version: also which compiled gate runs, and the libraries' versions.",
 )
 def umpc(verbose: bool) -> None:
     """Compute statistics over pairs of records of several sites, without sharing the records.

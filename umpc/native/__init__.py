@@ -1,9 +1,8 @@
-"""The sign gate and garbled edges on the processor's AES instructions, and a field, in C.
+"""Garbled edges on the processor's AES instructions, and a field, in C.
 
-`umpc.mpc.masked`, `umpc.mpc.garbled`, `umpc.mpc.transfers` and `umpc.crypto.field` use it if
-`CHOSEN` names a kind. The C code is in `native/` of the repository.
-`native/build_hook.py` compiles it when a wheel is made. The library calls nothing of Python, so one
-binary serves every version of Python.
+`umpc.mpc.garbled`, `umpc.mpc.transfers` and `umpc.crypto.field` use it if `CHOSEN` names a kind.
+The C code is in `native/` of the repository. `native/build_hook.py` compiles it when a wheel is
+made. The library calls nothing of Python, so one binary serves every version of Python.
 
 | file | what it is |
 |---|---|
@@ -45,7 +44,7 @@ from umpc.errors import ConfigError
 
 FILE = Path(__file__).with_name("_gate.abi3.so")
 
-VERSION = 6
+VERSION = 7
 """The version that the library answers: KERNEL_VERSION in native/kernel.c. A library of another
 version, left by an older build, is not used."""
 
@@ -66,9 +65,6 @@ def load(file: Path) -> ctypes.CDLL | None:
             return None
     except (AttributeError, OSError):
         return None
-    arrays: list[Any] = 6 * [pointer]
-    library.umpc_evaluate.argtypes = [number, ctypes.c_char_p, number, number, size, *arrays]
-    library.umpc_generate.argtypes = [number, ctypes.c_char_p, number, size, *arrays[:4]]
     text: Any = ctypes.c_char_p
     of_edges: list[Any] = [number, number, text, pointer, pointer]
     library.umpc_circuit.argtypes = of_edges
@@ -146,40 +142,6 @@ def status() -> str:
 # --- checks ---------------------------------------------------------------------------------------
 
 KEY_BYTES = 16
-LEAF_BITS = 5
-
-
-def levels(width: int) -> int:
-    """Levels of the tree for a w-bit difference."""
-    return max(0, width - 1 - LEAF_BITS)
-
-
-def check_evaluate(
-    key: bytes,
-    party: int,
-    width: int,
-    corrections: np.ndarray,
-    leaves: np.ndarray,
-    masked: np.ndarray,
-    roots: np.ndarray,
-) -> int:
-    """The number of gates. Raises: ValueError."""
-    _check_numbers(key, width, party)
-    count = len(masked)
-    check_array("masked", masked, np.uint64, (count,))
-    check_array("corrections", corrections, np.uint64, (levels(width), count, 2))
-    check_array("leaves", leaves, np.uint32, (count, 3))
-    check_array("roots", roots, np.uint64, (count, 2))
-    return count
-
-
-def check_generate(key: bytes, width: int, mask: np.ndarray, roots: np.ndarray) -> int:
-    """The number of gates. Raises: ValueError."""
-    _check_numbers(key, width)
-    count = len(mask)
-    check_array("mask", mask, np.uint64, (count,))
-    check_array("roots", roots, np.uint64, (2, count, 2))
-    return count
 
 
 def checked_key(key: bytes) -> bytes:
@@ -187,14 +149,6 @@ def checked_key(key: bytes) -> bytes:
     if not isinstance(key, bytes) or len(key) != KEY_BYTES:
         raise ValueError(f"the key of a hash has {KEY_BYTES} bytes")
     return key
-
-
-def _check_numbers(key: bytes, width: int, party: int = 0) -> None:
-    checked_key(key)
-    if width not in range(2, 65):
-        raise ValueError(f"a width is in 2..64, got {width}")
-    if party not in (0, 1):
-        raise ValueError(f"a party is 0 or 1, got {party}")
 
 
 def check_array(name: str, array: np.ndarray, kind: type, shape: tuple[int, ...]) -> None:
@@ -206,59 +160,6 @@ def check_array(name: str, array: np.ndarray, kind: type, shape: tuple[int, ...]
         raise ValueError(
             f"{expected}, contiguous; got {array.shape} {array.dtype}, strides {array.strides}"
         )
-
-
-# ---   init   -------------------------------------------------------------------------------------
-
-__all__ = ["CHOSEN", "evaluate", "generate", "kinds"]
-
-
-def evaluate(
-    key: bytes,
-    party: int,
-    width: int,
-    corrections: np.ndarray,
-    leaves: np.ndarray,
-    masked: np.ndarray,
-    roots: np.ndarray,
-    kind: str | None = None,
-) -> tuple[np.ndarray, np.ndarray]:
-    """A party's shares of [d̂_low < r_low] and [d̂ = r]: two (n,) uint8.
-
-    Args:
-        key: 16 bytes, the key of the tree's hash.
-        party: 0 or 1.
-        width: w, 2..64.
-        corrections: (levels, n, 2) uint64.
-        leaves: (n, 3) uint32.
-        masked: (n,) uint64.
-        roots: (n, 2) uint64.
-        kind: one of `kinds()`; default: `CHOSEN`.
-
-    Raises: ValueError for anything else.
-    """
-    count = check_evaluate(key, party, width, corrections, leaves, masked, roots)
-    shares = np.empty((2, count), dtype=np.uint8)
-    addresses = [array.ctypes.data for array in (corrections, leaves, masked, roots, *shares)]
-    call("umpc_evaluate", kind, key, party, width, count, *addresses)
-    return shares[0], shares[1]
-
-
-def generate(
-    key: bytes, width: int, mask: np.ndarray, roots: np.ndarray, kind: str | None = None
-) -> tuple[np.ndarray, np.ndarray]:
-    """The keys for masks (n,) uint64 and roots (2, n, 2) uint64.
-
-    Returns: corrections and leaves, with the shapes that `evaluate` takes.
-
-    Raises: ValueError for anything else.
-    """
-    count = check_generate(key, width, mask, roots)
-    corrections = np.empty((levels(width), count, 2), dtype=np.uint64)
-    leaves = np.empty((count, 3), dtype=np.uint32)
-    addresses = [array.ctypes.data for array in (mask, roots, corrections, leaves)]
-    call("umpc_generate", kind, key, width, count, *addresses)
-    return corrections, leaves
 
 
 def call(name: str, kind: str | None, *arguments: Any) -> None:

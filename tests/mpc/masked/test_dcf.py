@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from bench.gates import aes_blocks
 from tests.support.mpc_studies import ALPHA, EDGES, homogeneity, seed_of, uniformity
 from umpc.crypto.prg import FixedKeyHash, Stream
 from umpc.errors import EncodingError
@@ -93,7 +92,6 @@ def test_a_key_takes_the_bytes_it_says_and_comes_back(width):
     assert np.array_equal(again.corrections, keys.corrections) and np.array_equal(
         again.leaves, keys.leaves
     )
-    assert aes_blocks(width) == levels(width) + 1
 
 
 @pytest.mark.parametrize("change", [-1, 1, 12])
@@ -218,3 +216,17 @@ def joint(keys: ComparisonKeys, roots: np.ndarray, party: int) -> np.ndarray:
     for point in (5, 3):
         parts += evaluate(party, keys, np.full(EDGES, point, np.uint64), roots[party], HASH)
     return sum(part.astype(np.int64) << i for i, part in enumerate(parts))
+
+
+def test_inputs_stay_as_they_are_and_need_not_be_contiguous():
+    mask, roots = (
+        np.arange(40, dtype=np.uint64),
+        Stream(seed_of("roots")).words(160).reshape(2, 40, 2),
+    )
+    before = mask.tobytes() + roots.tobytes()
+    keys = generate(18, mask[::2], roots[:, ::2], HASH)
+    again = generate(18, mask[::2].copy(), roots[:, ::2].copy(), HASH)
+    shares = evaluate(1, keys, mask[::2], roots[1, ::2], HASH)
+    assert keys.encode() == again.encode()
+    assert np.array_equal(shares, evaluate(1, keys, mask[::2].copy(), roots[1, ::2].copy(), HASH))
+    assert mask.tobytes() + roots.tobytes() == before
