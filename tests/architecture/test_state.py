@@ -17,7 +17,6 @@ OF_ONE_STUDY = {
     *(
         "PeopleSoFar",
         "ReadersWait",
-        "Rounds",
         "RoundsAtCluster",
         "ShuffleRun",
         "RunCompute",

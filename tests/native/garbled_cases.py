@@ -17,7 +17,8 @@ from umpc.mpc.garbled.garbling import evaluate, garble
 from umpc.mpc.garbled.kernel_to_circuit import circuit_of_all
 from umpc.mpc.garbled.piece_tables import LANES, Places, make_tables, read_tables
 from umpc.mpc.garbled.pieces import EQUAL, LESS, LookedUp, NumberPiece
-from umpc.mpc.transfers.batch_columns import Columns, LeafStreams, transpose_into
+from umpc.mpc.transfers import batch_columns
+from umpc.mpc.transfers.batch_columns import LeafStreams, transpose_into
 from umpc.mpc.transfers.message_shapes import row_bytes
 from umpc.ustat.polynomial import polynomial_of
 
@@ -39,8 +40,8 @@ def stretched(fold: int, lacks_first: bool) -> list[bytes]:
     """Columns of several widths, one after the other, of one channel."""
     leaves, tag = words(f"leaves {fold}", 128 // fold, 1 << fold, 2), words("tag", 2)
     streams = LeafStreams(leaves, tag, TREE_HASH, lacks_first)
-    parts = [Columns.stretched(streams, fold, width) for width in WIDTHS]
-    return [array.tobytes() for each in parts for array in (each.rows, each.u)]
+    parts = [batch_columns.stretched(streams, fold, width) for width in WIDTHS]
+    return [array.tobytes() for each in parts for array in each]
 
 
 def turned(fold: int, count: int) -> bytes:

@@ -152,8 +152,6 @@ class _Channel:
         _DELTAS.setdefault(fork.session, _DELTAS[self.session])
         return fork
 
-    def stretch_ahead(self, count: int) -> None: ...
-
     def _blocks(self, count: int) -> Blocks:
         self._done += 1
         words = Stream(derive(self.session, "batch", self._done)).words(2 * count)

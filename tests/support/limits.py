@@ -12,7 +12,6 @@ from tests.support.doors import Limit
 from umpc.mpc.garbled import plan as garbled
 from umpc.mpc.masked import cells, plan
 from umpc.mpc.transfers import correlated_ot, message_shapes
-from umpc.mpc.transfers.batch_columns import Columns
 from umpc.testing import lying
 from umpc_papers.ghazi_shuffle import inbox
 
@@ -67,8 +66,7 @@ def no_mask_of_choices() -> AbstractContextManager[None]:
     from numpy and from the compiled kernel.
     """
 
-    def zeros(honest: Callable[..., Columns], *given: Any) -> Columns:
-        made = honest(*given)
-        return Columns(np.zeros_like(made.rows), np.zeros_like(made.u))
+    def zeros(honest: Callable[..., Any], *given: Any) -> tuple[np.ndarray, ...]:
+        return tuple(np.zeros_like(each) for each in honest(*given))
 
     return lying("node", stretched=zeros)

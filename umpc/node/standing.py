@@ -149,10 +149,6 @@ class Standing:
         self._making[task] = peers
         task.add_done_callback(self._making.pop)
 
-    def is_made_with(self, peer: str) -> bool:
-        """Whether a channel to this peer is being made."""
-        return any(peer in peers for peers in self._making.values())
-
     async def take(
         self,
         peer: str,
@@ -175,11 +171,6 @@ class Standing:
                 return kept
         return None
 
-    def has(self, peer: str, certificates: Certificates) -> bool:
-        """Whether a channel to this peer waits."""
-        self.end([peer], certificates)
-        return any(kept.peer == peer for kept in self._kept)
-
 
 @dataclass(frozen=True)
 class StandingWith:
@@ -196,10 +187,6 @@ class StandingWith:
     async def accept(self, name: bytes) -> KeptChannel | None:
         """Take the channel of this name at which this node receives, once it is made."""
         return await self.all.take(self.peer, self.certificates, CorrelatedReceiver, name)
-
-    def may_have(self) -> bool:
-        """Whether a channel waits, or is being made."""
-        return self.all.is_made_with(self.peer) or self.all.has(self.peer, self.certificates)
 
     def keep(self, name: bytes, channel: Channel, chain: Chain) -> None:
         """Keep one end of a channel that was just made."""

@@ -42,51 +42,6 @@ def test_every_batch_is_correlated(fold):
         done += count
 
 
-@pytest.mark.parametrize("count", [1, 1000, 4096])
-def test_a_batch_that_was_stretched_ahead_is_the_same(count):
-    choices = bits_of("ahead", count)
-    sent = []
-    for is_ahead in (False, True):
-        sender, receiver = open_channel("ahead")
-        for end in (sender, receiver) * is_ahead:
-            end.stretch_ahead(count)
-            end.stretch_ahead(count + 100)  # one is ahead already
-        for _ in range(2):
-            t, message = receiver.extend(choices)
-            assert correlated(sender.extend(message, count), t, choices, delta_of("ahead"))
-            sent.append(message)
-    assert sent[:2] == sent[2:] and sent[0] != sent[1]
-
-
-def test_a_batch_of_another_number_than_was_stretched_ahead_is_refused():
-    sender, receiver = open_channel("ahead")
-    _, message = receiver.extend(bits_of("ahead", 64))
-    sender.stretch_ahead(200)
-    receiver.stretch_ahead(200)
-    with pytest.raises(LocalProtocolError, match="another number"):
-        sender.extend(message, 64)
-    with pytest.raises(LocalProtocolError, match="another number"):
-        receiver.extend(bits_of("ahead", 64))
-
-
-def test_a_batch_of_another_number_in_as_many_bytes_is_refused_too():
-    _, receiver = open_channel("ahead")
-    receiver.stretch_ahead(127)
-    with pytest.raises(LocalProtocolError, match="another number"):
-        receiver.extend(bits_of("ahead", 128))
-
-
-def test_a_receiver_that_stretched_ahead_has_only_its_choices_to_add():
-    _, receiver = open_channel("ahead")
-    receiver.stretch_ahead(1000)
-
-    def worked(*_):
-        raise AssertionError("work was left")
-
-    with lying("node", transpose_into=worked, stretched=worked):
-        receiver.extend(bits_of("ahead", 1000))
-
-
 @pytest.mark.parametrize("fold", FOLDS)
 @pytest.mark.parametrize("count", [8, 64, 65, 128, 200])
 def test_a_batch_of_several_parts_is_correlated(fold, count, limit):

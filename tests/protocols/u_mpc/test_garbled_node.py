@@ -97,23 +97,6 @@ def test_a_whole_run_over_curve_points_adds_up_and_shows_nothing_of_itself():
     )
 
 
-def with_pieces() -> GarbledRun:
-    """A run whose owners look up pieces of numbers, after the set-up."""
-    return GarbledRun(x=("0", "100"), y=("-7", "100")).agree().begin().seed().set_up()
-
-
-def test_work_ahead_changes_no_message():
-    found = []
-    for is_ahead in (False, True):
-        run = with_pieces()
-        for node in run.nodes * is_ahead:
-            node.work_ahead()
-        run.fields()
-        results, transcript = run_in_memory(run.protocols(first_chunk(run)))
-        found.append((results, transcript))
-    assert found[0] == found[1]
-
-
 # --- the set-up
 # ---------------------------------------------------------------------------------------------
 

@@ -35,7 +35,6 @@ function, AES-128 as an ideal permutation (extension, tables and garbling).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import islice
 
 import numpy as np
 
@@ -46,7 +45,7 @@ from umpc.mpc.arrays import IndexArray
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.cells import Cells
 from umpc.mpc.chunks import Chunk, ChunkShares, require
-from umpc.mpc.garbled.plan import CHUNKS_IN_FLIGHT, GarbledPlan, NodePair
+from umpc.mpc.garbled.plan import GarbledPlan, NodePair
 from umpc.mpc.garbled.sides import EvaluatingSide, GarblingSide
 from umpc.mpc.transfers.channels import CommitteeMember
 from umpc.mpc.transfers.coins_from_transfers import toss
@@ -116,22 +115,6 @@ class GarbledCells(Cells):
     def set_up(self, peer: int) -> Protocol[None] | None:
         """The set-up of the oblivious transfers with a peer; None where there are none."""
         return self._sides[peer].set_up() if self.has_channel(peer) else None
-
-    def work_ahead(self) -> None:
-        """Do what the first rounds need and depends on no record, once all set-ups are done.
-
-        A garbler has much to do after round 1 and its peer waits, so the places of its first edges
-        are found here. An evaluator finds them while it waits for the garbler's tables.
-        """
-        for side in self._sides.values():
-            side.stretch_ahead()
-        chunks = (each for each in self.attempt.chunks_of(self.node) if not each.noise)
-        for chunk in islice(chunks, CHUNKS_IN_FLIGHT):
-            (peer,) = set(chunk.owners) - {self.node}
-            side = self._sides[peer]
-            plan = require(self.attempt.plan(chunk), GarbledPlan)
-            if plan.pieces and isinstance(side, GarblingSide):
-                side.place_ahead(chunk, self._edges(chunk, plan))
 
     def toss(self) -> Mesh[list[int]] | None:
         """This node's part in the committee's coins; None where it has none.

@@ -72,7 +72,6 @@ class Side(Generic[End]):
         self._hash = GateHash(public_key)
         self._row_hash = FixedKeyHash(derive(bytes(SEED_BYTES), "rows of tables", session))
         self._row_keys: dict[Owners, list[WordArray]] = {}
-        self._places: dict[Chunk, Places] = {}
         self._columns = columns
         self._channel: End | None = None
         self._own_labels: WordArray | None = None
@@ -98,12 +97,6 @@ class Side(Generic[End]):
             raise LocalProtocolError(f"the channel to {self.peer} was set up before")
         # same Δ, another session: no hash is asked for twice
         self._channel = channel.fork("attempt", self._session.hex(), session=self._session)
-
-    def stretch_ahead(self) -> None:
-        """Do the part of round 1's first batch that depends on no bit, if there is a batch."""
-        parts = self.link.parts(self.link.evaluator)
-        if parts:
-            self.channel.stretch_ahead(parts[0].stop)
 
     @property
     def channel(self) -> End:
@@ -195,19 +188,12 @@ class Side(Generic[End]):
         return [keys[records] for keys in self._row_keys[chunk.owners]]
 
     def places(self, chunk: Chunk, index: IndexArray) -> Places:
-        """The places of a chunk's pads, once. index: (2, n), the edges' records."""
-        made = self._places.pop(chunk, None)
-        return made or Places.of(index[chunk.owners.index(self.link.evaluator)])
+        """The places of a chunk's pads. index: (2, n), the edges' records."""
+        return Places.of(index[chunk.owners.index(self.link.evaluator)])
 
-    def place_ahead(self, chunk: Chunk, index: IndexArray) -> None:
-        """Find the places of a chunk's pads, which follow from E. Args: as in `places`."""
-        self._places[chunk] = self.places(chunk, index)
-
-    def coin_channel(self, plan: GarbledPlan, chunk: Chunk) -> End:
-        """The channel of a chunk's coins, stretched: that depends on no bit."""
-        channel = self.fork("coins", *chunk.owners, chunk.number)
-        channel.stretch_ahead(plan.coin_count(chunk.count))
-        return channel
+    def coin_channel(self, chunk: Chunk) -> End:
+        """The channel of a chunk's coins."""
+        return self.fork("coins", *chunk.owners, chunk.number)
 
     def piece_values(self, plan: GarbledPlan, chunk: Chunk, index: IndexArray) -> list[IntArray]:
         """This side's own value of each piece, for each edge: (n,) int64."""
@@ -321,7 +307,7 @@ class GarblingSide(Side[CorrelatedSender]):
 
         own_bits: (bits · n,), this side's part: random, or the masks of tables.
         """
-        channel = self.coin_channel(plan, chunk)  # while the evaluator reads the tables
+        channel = self.coin_channel(chunk)
         (reply,) = yield silence(COINS, plan.choices_round)
         due = plan.shape(plan.choices_round, EVALUATOR, chunk.count)
         check_reply(reply, due, self.peer)
@@ -355,8 +341,7 @@ class EvaluatingSide(Side[CorrelatedReceiver]):
         first_edge = self.link.first_edge(chunk.owners) + chunk.start
         coins = NO_LABELS
         if plan.coin_wires:
-            # stretched while the garbler's tables are awaited
-            channel = self.coin_channel(plan, chunk)
+            channel = self.coin_channel(chunk)
             if plan.pieces:
                 bits = yield from self._looked_up(plan, chunk, index, first_edge)
             else:

@@ -22,12 +22,10 @@ each channel: 512 objects, which cost more than the streams.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from umpc.crypto.prg import BLOCK_BYTES, FixedKeyHash, derive
-from umpc.errors import LocalProtocolError
 from umpc.mpc.arrays import BitArray, WordArray
 from umpc.native import garbled as compiled
 
@@ -41,56 +39,22 @@ _STEPS = [
 """Steps of a transposition of 64 × 64 bits: the distance, and the bits that lie below it."""
 
 
-@dataclass(frozen=True)
-class Columns:
-    """A part of a batch without its choices: v of each column, and u of each digit.
+def stretched(streams: LeafStreams, fold: int, width: int) -> tuple[BitArray, BitArray]:
+    """A part of a batch without its choices: the next bytes of the streams, combined.
 
-    rows: (digits, fold, width) uint8, v_i. u: (digits, width) uint8.
-    blocks: (n, 2) uint64, the rows transposed, where that was done ahead.
+    Returns: v of each column, (digits, fold, width) uint8; u of each digit, (digits, width).
     """
-
-    rows: BitArray
-    u: BitArray
-    blocks: WordArray | None = None
-
-    def __repr__(self) -> str:
-        return f"Columns({self.u.shape[1]} bytes, <redacted>)"
-
-    @classmethod
-    def stretched(cls, streams: LeafStreams, fold: int, width: int) -> Columns:
-        """The next bytes of the streams, combined."""
-        if compiled.CHOSEN is not None:
-            # compiled: streams and combination in one pass
-            return cls(*streams.combined(width))
-        digits = BLOCK_BITS // fold
-        # spec/transfers.py, `columns`
-        rows = np.empty((digits, fold, width), dtype=np.uint8)
-        u = np.empty((digits, width), dtype=np.uint8)
-        for some, leaves in _stretch(streams, width):
-            # Roy 2022, 3.1: u = ⊕ L_x and v_i = ⊕ x_i·L_x
-            u[some] = _combine(leaves, rows[some])
-        return cls(rows, u)
-
-    def transposed(self, count: int) -> Columns:
-        """Also with the blocks of `count` transfers."""
-        blocks = np.empty((count, 2), dtype=np.uint64)
-        transpose_into(self.rows, blocks)
-        return Columns(self.rows, self.u, blocks)
-
-    def blocks_into(self, blocks: WordArray) -> None:
-        """Write the blocks. Raises: LocalProtocolError, as `of_width`."""
-        if self.blocks is None:
-            transpose_into(self.rows, blocks)
-        elif len(self.blocks) == len(blocks):
-            blocks[:] = self.blocks
-        else:
-            raise LocalProtocolError("transfers of another number were stretched ahead")
-
-    def of_width(self, width: int) -> tuple[BitArray, BitArray]:
-        """Rows and u. Raises: LocalProtocolError if another batch was stretched ahead."""
-        if self.u.shape[1] != width:
-            raise LocalProtocolError("transfers of another number were stretched ahead")
-        return self.rows, self.u
+    if compiled.CHOSEN is not None:
+        # compiled: streams and combination in one pass
+        return streams.combined(width)
+    digits = BLOCK_BITS // fold
+    # spec/transfers.py, `columns`
+    rows = np.empty((digits, fold, width), dtype=np.uint8)
+    u = np.empty((digits, width), dtype=np.uint8)
+    for some, leaves in _stretch(streams, width):
+        # Roy 2022, 3.1: u = ⊕ L_x and v_i = ⊕ x_i·L_x
+        u[some] = _combine(leaves, rows[some])
+    return rows, u
 
 
 def add_masked(rows: BitArray, sent: BitArray, masks: BitArray) -> None:
@@ -213,7 +177,7 @@ class LeafStreams:
     def combined(self, width: int) -> tuple[BitArray, BitArray]:
         """The next bytes by the compiled kernel: v of each column, and u of each digit.
 
-        Returns: (digits, fold, width) and (digits, width) uint8, as `batch_columns.Columns`.
+        Returns: (digits, fold, width) and (digits, width) uint8, as `stretched`.
         """
         number = self._next
         self._next += -(-width // BLOCK_BYTES)

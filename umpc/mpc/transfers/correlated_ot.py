@@ -88,9 +88,9 @@ from umpc.errors import LocalProtocolError, RemoteProtocolError
 from umpc.mpc.arrays import BitArray, WordArray
 from umpc.mpc.transfers.batch_columns import (
     ChannelLeaves,
-    Columns,
     LeafStreams,
     add_masked,
+    stretched,
     transpose_into,
 )
 from umpc.mpc.transfers.message_shapes import (
@@ -138,7 +138,6 @@ class ChannelEnd:
         self.session = session
         self.fold = BLOCK_BITS // len(leaves)
         self._leaves = leaves
-        self._ahead: Columns | None = None
         self._batch = 0
         self._done = 0
 
@@ -150,11 +149,9 @@ class ChannelEnd:
         """The leaves' streams. A channel that is only forked needs none."""
         return self._leaves.streams()
 
-    def _columns(self, width: int) -> Columns:
-        """The next columns of this width, those that were stretched ahead first."""
-        columns = self._ahead or Columns.stretched(self._streams, self.fold, width)
-        self._ahead = None
-        return columns
+    def _columns(self, width: int) -> tuple[BitArray, BitArray]:
+        """The next columns of this width: v of each column, and u of each digit."""
+        return stretched(self._streams, self.fold, width)
 
     def _finish(self, blocks: WordArray) -> Blocks:
         """Count a batch, whose blocks are these."""
@@ -195,8 +192,7 @@ class CorrelatedReceiver(ChannelEnd):
         for start in range(0, len(choices), PART):
             # Roy 2022: r, and 128 additional choices that hide h(r)
             packed = packed_row(choices[start : start + PART], self._mask(start))
-            columns = self._columns(len(packed))
-            rows, u = columns.of_width(len(packed))
+            rows, u = self._columns(len(packed))
             sent = payload[place : place + u.size]
             place += len(sent)
             # Column i of t is v_i; the message is d = u ⊕ r (IKNP: the rows t^i and r ⊕ t^i).
@@ -207,18 +203,9 @@ class CorrelatedReceiver(ChannelEnd):
             payload[place : place + CHECK_BYTES] = np.frombuffer(proof, dtype=np.uint8)
             place += CHECK_BYTES
             # t_j: row j of the columns t_i = v_i
-            columns.blocks_into(blocks[start : start + PART])
+            transpose_into(rows, blocks[start : start + PART])
         batch = self._finish(blocks)
         return batch, extend_message(payload.tobytes(), self._batch)
-
-    def stretch_ahead(self, count: int) -> None:
-        """Do the part of the next batch, of so many transfers, that its choices do not change.
-
-        That is all but one XOR and the proof: t does not depend on the choices.
-        """
-        if self._ahead is None and count <= PART:
-            columns = Columns.stretched(self._streams, self.fold, row_bytes(count))
-            self._ahead = columns.transposed(count)
 
     def _mask(self, start: int) -> bytes:
         """The additional choices of a part of the batch that is due."""
@@ -275,7 +262,7 @@ class CorrelatedSender(ChannelEnd):
             place += len(sent)
             proof = message.payload[place : place + CHECK_BYTES]
             place += CHECK_BYTES
-            rows, _ = self._columns(width).of_width(width)
+            rows, _ = self._columns(width)
             # Column i of q is v_i ⊕ Δ_i·u ⊕ Δ_i·d (IKNP: q^i = s_i·r ⊕ t^i).
             add_masked(rows, sent.reshape(-1, 1, width) ^ added, self._masks)
             row_hash = RowHash.after(self._leaves.root, self._batch + 1, start, sent.tobytes())
@@ -284,11 +271,6 @@ class CorrelatedSender(ChannelEnd):
             # q_j = t_j ⊕ r_j·Δ
             transpose_into(rows, blocks[start : start + PART])
         return self._finish(blocks)
-
-    def stretch_ahead(self, count: int) -> None:
-        """Do the part of the next batch, of so many transfers, that its message does not change."""
-        if self._ahead is None and count <= PART:
-            self._ahead = Columns.stretched(self._streams, self.fold, row_bytes(count))
 
     def _check(self, row_hash: RowHash, columns: BitArray, proof: bytes, added: BitArray) -> None:
         """Raises: RemoteProtocolError where a part's choices are not the same in all digits."""

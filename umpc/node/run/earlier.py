@@ -172,7 +172,6 @@ async def resume(
         await meeting_again
     finally:
         await cancelled(meeting_again)
-    others.work_ahead(parked.side)
     if isinstance(asked, m.Agree):
         await stream.send(parked.waiting().prepared)
         return await stream.expect(m.Evaluate), None

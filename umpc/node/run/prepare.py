@@ -73,7 +73,6 @@ class Others:
         """Where the channels of its preparation come from, by peer, if an earlier run made it."""
         self._run = run
         self._met: MeshSide | None = None
-        self._ahead: asyncio.Task[None] | None = None
 
     @property
     def bytes_offline(self) -> int:
@@ -98,17 +97,6 @@ class Others:
             self._run.missing = self.links.waited_for() + self.material.waited_for(step)
 
         return time_limit(self._run.study.seconds_per_step, note)
-
-    def work_ahead(self, side: NodeSide) -> None:
-        """Begin work on no data in the thread; later computations there wait for it."""
-        mesh = side.mesh
-        if mesh is not None and mesh.has_work_ahead:
-            self._ahead = asyncio.create_task(self._run.compute.in_thread(mesh.work_ahead))
-
-    async def worked_ahead(self) -> None:
-        """Wait for the work that was begun."""
-        if self._ahead is not None:
-            await self._ahead
 
     def end(self, *, is_good: bool) -> None:
         """End the run. A run that ended well makes channels for the next study before `close`.
@@ -144,8 +132,6 @@ class Others:
             standing.end(self.links.names)
         if self.shufflers is not None:
             self.shufflers.close()
-        if self._ahead is not None:
-            self._ahead.cancel()
         self._run.compute.close()
 
 
@@ -260,10 +246,7 @@ async def _meet_and_deal(
 
     async def meet() -> None:
         """Connect to all peers, set up transfers, and toss the committee's coins over them."""
-        by_points = [
-            peer for peer in mesh.peers if peer not in standing or not standing[peer].may_have()
-        ]
-        await together([connect(), rounds.begin_set_up(*by_points)])
+        await connect()
         await set_up()
 
     if mesh.tosses_early:

@@ -42,8 +42,6 @@ Said = Message | Outgoing
 """A chunk's message of a round to all its other parties, or one for each of them."""
 Step = tuple[Generator[Any, Any, Any], Said | None, Any]
 """A chunk's protocol after one step: itself, its next message, and its result at the end."""
-SetUp = tuple[Generator[Message, Any, Any], Message | None, Any]
-"""A set-up after one step, likewise. It has one peer."""
 
 
 @dataclass(eq=False)
@@ -68,7 +66,6 @@ class Rounds:
     """The study's step, which failures name: noise is drawn in `prepare`."""
 
     def __post_init__(self) -> None:
-        self._set_ups: dict[int, SetUp] = {}
         self._tree_hash = self.session.attempt.tree_hash()
 
     @property
@@ -83,18 +80,6 @@ class Rounds:
         for link in self.links.values():
             link.step = step
 
-    async def begin_set_up(self, *peers: int) -> None:
-        """Take the first step of the set-ups with these peers, to which there is no link yet.
-
-        It sends nothing, and computes what needs no message: half of the garbler's curve points.
-        """
-
-        async def begin(peer: int, protocol: Generator[Any, Any, Any]) -> None:
-            self._set_ups[peer] = await self.in_thread(_begun, protocol)
-
-        protocols = {peer: self.session.set_up(peer) for peer in peers}
-        await together(begin(peer, each) for peer, each in protocols.items() if each is not None)
-
     async def set_up(self, *peers: int) -> None:
         """Do the rounds between this node and these peers that come before all data.
 
@@ -106,10 +91,6 @@ class Rounds:
             if link.channel is not None:
                 self.session.take_up(peer, link.channel.channel)
                 log.debug("the channel to %s is from after an earlier study", link.peer)
-                continue
-            if peer in self._set_ups:
-                step = self._set_ups.pop(peer)
-                begun.append(drive_on(link, step, self.owners(peer), self.in_thread))
                 continue
             protocol = self.session.set_up(peer)
             if protocol is not None:
@@ -233,20 +214,7 @@ async def drive(
 
     Returns: the result of the protocol.
     """
-    step = await compute(_begun, protocol)
-    made: T = await drive_on(link, step, owners, compute, number)
-    return made
-
-
-async def drive_on(
-    link: PeerLink,
-    step: SetUp,
-    owners: tuple[int, ...],
-    compute: Callable[..., Awaitable[Any]],
-    number: int = 0,
-) -> Any:
-    """Do what `drive` does, for a set-up that has taken its first step."""
-    protocol, message, result = step
+    message, result = await compute(resume, protocol, None)
     while message is not None:
         reply = Message(message.step, b"", 0, 0, message.round)
         if message.width:
@@ -254,7 +222,8 @@ async def drive_on(
         else:
             reply = await link.receive(frame_of(message, owners, number).key)
         message, result = await compute(resume, protocol, [reply])
-    return result
+    made: T = result
+    return made
 
 
 def resume(protocol: Generator[Out, In, T], replies: In | None) -> tuple[Out | None, T | None]:

@@ -98,7 +98,6 @@ async def _steps(run: RunContext, others: Others, whole: asyncio.Timeout) -> Non
             if propose.ahead:
                 await stream.expect(m.Park)
                 return await park(run, prepared)
-            others.work_ahead(side)
             order = await stream.expect(m.Evaluate)
 
         # evaluate
@@ -242,7 +241,6 @@ async def _evaluate(
     run.stream.step = "evaluate"
     failpoint("before-evaluate")
     side, mesh, briefly = prepared.side, prepared.side.mesh, run.compute.briefly
-    await others.worked_ahead()
     await briefly(side.check_prepared, order.signatures)
     async with others.step("evaluate"):
         if mesh is not None:

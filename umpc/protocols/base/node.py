@@ -141,15 +141,6 @@ class MeshSide(Protocol):
         """All members, once they have agreed."""
         ...
 
-    @property
-    def has_work_ahead(self) -> bool:
-        """Whether work on no data may be done before *evaluate*."""
-        ...
-
-    def work_ahead(self) -> None:
-        """Do it, once, after all set-ups."""
-        ...
-
 
 class NodeAggregation(Protocol):
     """The part of a node's side that has its vector added to those of all other nodes.

@@ -239,16 +239,6 @@ class UMpcNode(NodeSide):
 
     # --- evaluate ------------------------------------------------------------------------------
 
-    @property
-    def has_work_ahead(self) -> bool:
-        """Whether `work_ahead` does anything."""
-        return isinstance(self._cells, GarbledCells)
-
-    def work_ahead(self) -> None:
-        """Do what *evaluate* needs and depends on no record, while the coordinator is awaited."""
-        if isinstance(self._cells, GarbledCells):
-            self._cells.work_ahead()
-
     def fields_for(self, peer: int) -> list[Message]:
         """Round 1: this node's records that occur in an edge with the peer, masked or as labels."""
         # Sinh & Ramon 2025, 3.1, step 1: records under masks, or labels
