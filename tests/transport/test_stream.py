@@ -107,6 +107,22 @@ def test_a_peer_that_must_not_end_the_stream_breaks_the_protocol(identity):
     run(identity, nothing, scenario, early_end="ended too soon")
 
 
+def test_messages_before_an_early_end_are_heard_however_late_this_side_asks(identity):
+    """The last message that is due may wait while the peer, which is right, ends its stream."""
+
+    async def two(context) -> None:
+        await context.write(b"one")
+        await context.write(b"last")
+
+    async def scenario(stream: Bytes, server) -> None:
+        await stream.finish(60)
+        assert [await stream.next("talk", 60) for _ in range(2)] == [b"one", b"last"]
+        with pytest.raises(RemoteProtocolError, match="ended too soon"):
+            await stream.next("talk", 60)
+
+    run(identity, two, scenario, early_end="ended too soon")
+
+
 def test_a_failure_of_the_peer_arrives_as_its_own_class(identity):
     """The reason arrives too where a write fails first: `write` raises nothing."""
 

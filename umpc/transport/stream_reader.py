@@ -50,6 +50,7 @@ class StreamReader(Generic[Reply]):
         self._reason = reason
         self._lost = lost
         self._inbox: deque[Reply] = deque()
+        self._has_said_all = False
         self._waiting = 0
         self._arrived = asyncio.Event()
         self._wanted = asyncio.Event()
@@ -104,7 +105,7 @@ class StreamReader(Generic[Reply]):
 
     def _raise_violation(self) -> None:
         """A peer that broke the protocol is not heard, whatever of its messages still waits."""
-        if isinstance(self.failure, MpcError):
+        if isinstance(self.failure, MpcError) and not self._has_said_all:
             raise self.failure
 
     def end(self, failure: UmpcError) -> None:
@@ -166,6 +167,8 @@ class StreamReader(Generic[Reply]):
         """Keep the reason. Args: told: the peer itself ended the stream."""
         if self.has_ended.is_set():
             return
+        # messages before the peer's own end are heard, even if it ended too early
+        self._has_said_all = told
         found = self._reason(error) if told or error is not None else None
         self.failure = found or self.failure or self._lost()
         self.has_ended.set()
