@@ -34,6 +34,7 @@ REQUESTS = {
     "/umpc.v1.Node/Study": pb.CoordinatorMessage,
     "/umpc.v1.Node/Peer": pb.PeerMessage,
     "/umpc.v1.Dealer/Deal": pb.DealRequest,
+    "/umpc.v1.Dealer/Answer": pb.AnswerRequest,
     "/umpc.v1.Shuffler/Deliver": pb.ShuffleRequest,
     "/umpc.v1.Shuffler/Order": pb.OrderRequest,
     "/umpc.v1.Shuffler/Collect": pb.CollectRequest,
@@ -42,6 +43,7 @@ REPLIES = {
     "/umpc.v1.Node/Study": pb.NodeMessage,
     "/umpc.v1.Node/Peer": pb.PeerMessage,
     "/umpc.v1.Dealer/Deal": pb.Frame,
+    "/umpc.v1.Dealer/Answer": pb.Frame,
     "/umpc.v1.Shuffler/Deliver": pb.ShuffleReply,
     "/umpc.v1.Shuffler/Order": pb.OrderReply,
     "/umpc.v1.Shuffler/Collect": pb.CollectReply,
@@ -72,7 +74,12 @@ def names_of(message: Any) -> tuple[str, ...]:
     if kind in ("part", "frame"):
         return (frame_name(getattr(message, kind)),)
     name = type(message).__name__
-    own = {"DealRequest": "deal", "ShuffleReply": "taken", "OrderRequest": "order"}
+    own = {
+        "DealRequest": "deal",
+        "AnswerRequest": "asks",
+        "ShuffleReply": "taken",
+        "OrderRequest": "order",
+    }
     own |= {"OrderReply": "ordered", "CollectRequest": "collect"}
     return (kind or own[name],)
 

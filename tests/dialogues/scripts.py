@@ -57,6 +57,30 @@ release    coordinator > each: release
 release    each > coordinator: released
 """
 GRID = f"{BEGIN}{OF_TOTAL}{WITH_DEALER}"
+VERIFIED = f"""{BEGIN}{WITH_DEALER}
+evaluate   coordinator > each: evaluate
+evaluate   each > coordinator: histogram, list, opening
+total      coordinator > each: total, list, opening
+total      each > coordinator: inverses, proof, statement
+total      each > dealer: asks
+total      coordinator > dealer: asks
+total      dealer > each: answer x3
+total      dealer > coordinator: answer x3
+proofs     coordinator > each: inverses, proof, statement
+proofs     each > coordinator: total_signed
+confirm    coordinator > each: total_confirmed
+confirm    each > coordinator: ready
+release    coordinator > each: release
+release    each > coordinator: released
+"""
+VERIFIED_BY_THREE = (
+    VERIFIED.replace("answer x3", "answer x4")
+    .replace("each: total, list, opening", "each: total, list, opening, list, opening")
+    .replace(
+        "each: inverses, proof, statement",
+        "each: inverses, proof, statement, inverses, proof, statement",
+    )
+)
 GRID_ALONE = f"""{RELEASED}
 prepare    earlier > later: hello, ot_choice 1
 prepare    later > earlier: hello, ot_offer 1, ot_trees 1
@@ -109,6 +133,8 @@ DIALOGUES = {
     ("triples", 3): TRIPLES,
     ("grid", 2): GRID,
     ("grid", 3): GRID,
+    ("verified grid", 2): VERIFIED,
+    ("verified grid", 3): VERIFIED_BY_THREE,
     ("grid alone", 2): GRID_ALONE,
     ("grid alone", 3): GRID_ALONE,
     ("vector", 2): VECTOR,

@@ -30,6 +30,7 @@ from umpc.errors import ImpossibleResult, UmpcError
 from umpc.protocols.registry import checked
 from umpc.study.document import Study
 from umpc.study.report import Report
+from umpc.study.settings import LYING_NODES
 
 STEPS = ("propose", "agree", "prepare", "evaluate", "release", "ask")
 SECONDS = 30
@@ -51,6 +52,7 @@ MADE: dict[str, Callable[[int], Study]] = {
     "garbled": _of(**NO_DEALER),
     "triples": _of(**BY_TRIPLES),
     "grid": lambda nodes: grid_study(KENDALL, nodes),
+    "verified grid": lambda nodes: grid_study(KENDALL, nodes, adversary=LYING_NODES),
     "grid alone": lambda nodes: grid_study(KENDALL, nodes, preprocessing="none", dealer=None),
     "vector": lambda nodes: vector_study(
         fields=(number_field("a", "0", "20"), number_field("b", "0", "4"), CLASSES),
