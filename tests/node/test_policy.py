@@ -19,6 +19,7 @@ from umpc.node.policy import ANYTHING, Policy
 from umpc.study.computation import Computation, computation_hash
 from umpc.study.document import Study
 from umpc.study.parts import FieldBins, FieldText
+from umpc.study.settings import HONEST, LYING_NODES
 
 
 def guarded(study: Study) -> Study:
@@ -262,6 +263,17 @@ def test_a_refusal_names_the_rule_what_it_allows_what_came_and_what_to_do(rule):
 )
 def test_what_a_rule_allows(policy, study):
     assert allows(policy, study)
+
+
+def test_a_site_may_ask_for_the_grade_where_others_lie_or_refuse_it():
+    honest, proved = guarded(grid_study()), guarded(grid_study(adversary=LYING_NODES))
+    for grade, allowed in ((HONEST, honest), (LYING_NODES, proved)):
+        policy = Policy(adversary=frozenset({grade}))
+        found = [study for study in (honest, proved) if allows(policy, study)]
+        assert found == [allowed]
+    words = refusal(Policy(adversary=frozenset({LYING_NODES})), honest)
+    assert LYING_NODES in words and "adversary" in words
+    assert all(allows(ANYTHING, study) for study in (honest, proved))
 
 
 def test_an_empty_list_allows_nothing():
