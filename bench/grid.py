@@ -6,6 +6,7 @@
 | `million` | 1,000,000 records in 2^17 cells, and 2n pairs of them; Knight's sum |
 | `more` | 10,000,000 records in the same cells, beside 1,000,000 in the same minutes |
 | `wide` | 1,000,000 records with two columns of 52 bits, at 17 levels |
+| `verified` | both grades: the bank data and 1,000,000 records in 2^17 cells, and these in 2^20 |
 
 `python -m bench.grid [JOB …]` runs some of the jobs.
 
@@ -48,6 +49,12 @@ GRID = {
     "noise": "distributed",
 }
 COMMITTEE = {"noise": "in_mpc"}
+LIARS = {"adversary": "lying_nodes"}
+VERIFIED = (
+    "bank data in 2^17 cells",
+    f"{MANY:,} records in 2^17 cells",
+    f"{MANY:,} records in 2^20 cells",
+)
 PAIRS = {"backend": "shared", "edges": "2n", "fields": GRID["fields"]}
 SILENT = {"epsilon": "1000000000"}
 Row = tuple[str, ...]
@@ -56,7 +63,7 @@ COLUMNS = ("", "in all", "online", "offline", "processors", "bytes online of a n
 
 def main(names: Sequence[str] = ()) -> None:
     """Run all jobs, or those of these names."""
-    jobs = {"bank": bank, "million": million, "more": more, "wide": wide}
+    jobs = {"bank": bank, "million": million, "more": more, "wide": wide, "verified": verified}
     for name in names or jobs:
         jobs[name]()
 
@@ -119,6 +126,36 @@ def wide() -> None:
     show(f"{title}; most memory: {memory / 2**20:.0f} MiB", COLUMNS, [row])
 
 
+def verified() -> dict[str, tuple[float, int]]:
+    """Both grades in the same minute. Returns: of lying nodes: seconds in all, a node's bytes."""
+    bank_data, source = bank_table()
+    million_records = LargeTable(MANY, FIELDS, NARROW)
+    tables = (bank_data, million_records, million_records)
+    found, rows = {}, []
+    for work, table, bins in zip(VERIFIED, tables, (1024, 1024, 8192), strict=True):
+        changes = {**GRID, "bins": {"balance": bins}}
+        with site(table, NODES) as here:
+            for grade, more in (("honest", {}), ("lying_nodes", LIARS)):
+                row, report = _runs(here, f"{work}, {grade}", {**changes, **more}, FEW_RUNS)
+                most = max(size for name, size in here.memory().items() if name != "dealer")
+                rows.append((*row[:5], *_up_and_down(report), f"{most / 2**20:.0f} MiB"))
+        found[work] = report["seconds_total"], most
+    title = f"Kendall, {NODES} nodes and a dealer; bytes and most memory of a node; {source}"
+    show(title, (*COLUMNS[:5], "up", "down", "memory"), rows)
+    return found
+
+
+def _up_and_down(report: dict[str, Any]) -> tuple[str, str]:
+    """Bytes online that a node sends, and gets, on average. One up of a relayed step goes to all.
+
+    Signatures of the last step, some hundred bytes, count as those that a node gets.
+    """
+    steps = report["bytes_online_by_step"]
+    relayed = sum(steps.get(step, 0) for step in ("list", "opening", "inverses", "proof"))
+    up = (steps["histogram"] + steps["reveal"] + relayed / NODES) / NODES
+    return f"{up:,.0f}", f"{report['bytes_online'] / NODES - up:,.0f}"
+
+
 def _runs(here: Site, label: str, changes: dict[str, Any], runs: int = RUNS) -> tuple[Row, Any]:
     """A row of medians of some studies, and the medians with the bytes of the last one."""
     before = sum(here.processor_seconds().values())
@@ -126,8 +163,9 @@ def _runs(here: Site, label: str, changes: dict[str, Any], runs: int = RUNS) -> 
     processors = (sum(here.processor_seconds().values()) - before) / runs
     keys = ("seconds_total", "seconds_online", "seconds_offline")
     middle = {**reports[-1], **{key: median(each[key] for each in reports) for key in keys}}
-    if middle["bytes_online"] != middle["bytes_online_predicted"]:
-        raise AssertionError("the bytes online are not those that were predicted")
+    for key in ("bytes_online", "bytes_online_by_node", "bytes_online_by_step"):
+        if middle[key] != middle[f"{key}_predicted"]:
+            raise AssertionError("the bytes online are not those that were predicted")
     bytes_of_node = f"{max(middle['bytes_online_by_node']):,}"
     seconds = (f"{number:.2f} s" for number in (*(middle[key] for key in keys), processors))
     return (label, *seconds, bytes_of_node, f"{middle['bytes_offline']:,}"), middle
