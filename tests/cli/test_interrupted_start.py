@@ -27,10 +27,10 @@ def test_a_server_interrupted_while_it_opens_ends_as_after_it(capsys):
 
     async def nothing(*_: object) -> None: ...
 
-    async def opened(*_: object) -> tuple[object, object, str]:
+    async def opened(*_: object) -> tuple[object, str]:
         signal.raise_signal(signal.SIGINT)
         await asyncio.sleep(0.1)
-        return SimpleNamespace(stop=stop), nothing, "127.0.0.1:7100"
+        return SimpleNamespace(stop=stop), "127.0.0.1:7100"
 
     identity = cast(Identity, SimpleNamespace(role="hub", name="relay"))
     monitor = cast(Monitor, SimpleNamespace(served=contextlib.nullcontext))

@@ -28,7 +28,7 @@ def check_cost(report: dict, rounds: int) -> None:
 
 
 def test_the_study_of_one_pairing_over_four_nodes(bank):
-    report = result(*BELL, "--permutations", "1", *bank.options("age", "balance"), "--nodes", "4")
+    report = result(*BELL, "--edges", "1p", *bank.options("age", "balance"), "--nodes", "4")
     check_cost(report, rounds=4)
     pairs = bank.records // 2
     assert (report["edges"], report["max_degree"], report["records"]) == (pairs, 1, bank.records)
@@ -45,8 +45,8 @@ def test_responses_that_are_certain_are_exact_over_the_pairs_and_no_dealer_runs(
         "randomised_response",
         "--epsilon",
         "1e9",
-        "--permutations",
-        "2",
+        "--edges",
+        "2p",
         "--nodes",
         "3",
     )
@@ -59,7 +59,7 @@ def test_responses_that_are_certain_are_exact_over_the_pairs_and_no_dealer_runs(
 
 def test_groups_of_pairs_leave_with_one_noise_of_each_owner(bank):
     """A demo of two pairings in groups of 8; the noise that is stated is an upper bound."""
-    groups = ("--noise", "group_laplace", "--group", "8", "--permutations", "2")
+    groups = ("--noise", "group_laplace", "--group", "8", "--edges", "2p")
     report = result(*BELL, *groups, *bank.options("age", "balance"), "--nodes", "3")
     check_cost(report, rounds=5)
     assert report["edges"] == 2 * (bank.records // 2) and report["delta"] == 0
@@ -85,7 +85,7 @@ def test_what_is_no_study_of_noisy_pairs_is_refused_before_any_process_starts(op
 
 def test_a_demo_of_a_large_epsilon_has_the_budget_that_its_finite_bits_take():
     """The demo's nodes allow as much δ as their study costs."""
-    report = result(*BELL, "--epsilon", "10", "--permutations", "1", "--nodes", "2")
+    report = result(*BELL, "--epsilon", "10", "--edges", "1p", "--nodes", "2")
     assert (
         report["delta"] < 1e-6
         and abs(report["estimate"] - report["exact_over_edges"]) < FAR * report["noise_std"]

@@ -134,12 +134,6 @@ NODES = 4
     help="One of the protocols below. It decides what is released. The default is u-mpc, over "
     "sampled sets, or over all sets by the grid where that is cheaper.",
 )
-@click.option(
-    "--permutations",
-    type=click.IntRange(min=1),
-    metavar="P",
-    help="Average over P random pairings of all records; the same as --edges Pp.",
-)
 @click.option("--epsilon", default="1", show_default=True, help="Privacy of the result.")
 @click.option(
     "--max-colluding",
@@ -198,14 +192,7 @@ def demo(**given: Any) -> None:
 
     named = {key: given.pop(key) for key in demo_settings()}
     settings = {key: value for key, value in named.items() if value not in (None, ())}
-    permutations = given.pop("permutations")
     del given["quiet"]
-    if permutations is not None:
-        if "edges" in settings:
-            raise ConfigError(
-                "--edges and --permutations both say what to average over; give one of them"
-            )
-        settings["edges"] = f"{permutations}p"
     options = DemoOptions(**given, settings=settings)
     options = replace(options, nodes=_sites(options))
     with kept_folder(options.keep) as folder, fork_server() as popen:

@@ -31,8 +31,7 @@ STUDY = "The study"
 OUTPUT = "The output"
 SECTIONS = {
     TABLE: "csv_files delimiter fields label nodes bounds missing encoding decimal thousands",
-    STUDY: "statistic parameters where protocol permutations epsilon max_colluding adversary "
-    "sampling",
+    STUDY: "statistic parameters where protocol epsilon max_colluding adversary sampling",
 }
 """Section of the help text → its options. All others are in the last section."""
 Command = Callable[..., None]

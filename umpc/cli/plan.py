@@ -72,8 +72,6 @@ OF_DATA = ("sampling_std", "bins_bias", "mse", "mse_of_constant")
     type=click.FloatRange(min=0, min_open=True),
     help="Target: the largest root mean squared error.",
 )
-@click.option("--megabytes", type=click.FloatRange(min=0), help="Target: the most megabytes.")
-@click.option("--seconds", type=click.FloatRange(min=0), help="Target: the most seconds.")
 @click.option(
     "--trust",
     type=click.Choice(["nobody", "helpers", "curator"]),
@@ -92,8 +90,6 @@ def plan(
     compare: bool,
     tune: bool,
     error: float | None,
-    megabytes: float | None,
-    seconds: float | None,
     trust: str | None,
     style: str,
 ) -> None:
@@ -123,18 +119,17 @@ def plan(
     umpc plan study.toml --records 303,294,200 --like last-year.csv --protocols
     umpc plan study.toml --records 303,294,200 --like last-year.csv --tune
     umpc plan auc.toml --records 180+120,150+150
-    umpc plan study.toml --records 303,294,200 --error 0.02 --megabytes 10 --trust nobody
+    umpc plan study.toml --records 303,294,200 --error 0.02 --trust nobody
     """
 
     network = _network(delay, bandwidth)
     entries = load_study_file(file)
     made = plan_study(entries, records, network, like, delimiter, missing, _warn)
     study, values, label, other = made.study, made.values, made.label, made.beside
-    compare = compare or any(target is not None for target in (error, megabytes, seconds, trust))
+    compare = compare or error is not None or trust is not None
     constant = made.table.constant
-    targets = others.Targets(
-        error, megabytes, seconds, trust or "helpers", constant.error if constant else None
-    )
+    least = constant.error if constant else None
+    targets = others.Targets(error, trust or "helpers", least)
     planned: list[Alternative | Impossible] = []
     if compare:
         asked = (entries, records, made.table, network, error, _tell, made.machines)

@@ -180,20 +180,13 @@ class Targets:
     """
 
     error: float | None = None
-    megabytes: float | None = None
-    seconds: float | None = None
     trust: str = "helpers"
     constant: float | None = None
 
     def met_by(self, alternative: Alternative) -> bool:
         """Whether the alternative is within all limits."""
-        limits = (
-            (self.error, sqrt(alternative.error.mse)),
-            (self.megabytes, alternative.megabytes),
-            (self.seconds, alternative.seconds.total),
-            (GRADES.index(self.trust), GRADES.index(alternative.trust)),
-        )
-        return all(most is None or found <= most for most, found in limits)
+        is_trusted = GRADES.index(alternative.trust) <= GRADES.index(self.trust)
+        return is_trusted and (self.error is None or sqrt(alternative.error.mse) <= self.error)
 
     def beats_constant(self, alternative: Alternative) -> bool:
         """Whether the alternative tells more than the best answer without any record."""
