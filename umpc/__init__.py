@@ -35,7 +35,7 @@ of other packages come through entry points (`protocols/registry.py`).
 | `approval_page/` | a node's page for the person who accepts and refuses studies |
 | `monitoring/` | metrics and health of a process |
 | `inference/` | intervals for the population and p-values, from a report alone |
-| `reporting/` | a report as a page, a picture, Markdown, and JSON with a schema |
+| `reporting/` | a report as a page, a picture, and JSON with a schema |
 | `deployment/` | processes of a whole study on this machine, for the demo and from Python |
 | `api/` | the Python interface, of which the commands are made |
 | `cli/` | the `umpc` command |

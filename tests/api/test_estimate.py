@@ -214,9 +214,9 @@ def test_a_missing_value_leaves_a_record_out_whatever_the_condition_says_and_it_
         "mean", [table], ["age"], bounds=bounds, epsilon=1e9, where="meal > 1000 or age > 60"
     )
     assert found.report.records == 2 and found.estimate == pytest.approx((40 + 65) / 2)
-    for form in (found.to_markdown(), found.to_html()):
-        assert "complete in all 2 columns of the study; only where" in form
-        assert "is left out, whatever the condition says of the others" in form
+    form = found.to_html()
+    assert "complete in all 2 columns of the study; only where" in form
+    assert "is left out, whatever the condition says of the others" in form
 
 
 def test_statistics_together_say_that_all_columns_decide():
@@ -226,7 +226,7 @@ def test_statistics_together_say_that_all_columns_decide():
     found = umpc.estimate(asked, [table], bounds=bounds, epsilon=1e9, edges="all")
     assert found.report.records == 3
     told = "complete in all 3 columns of the study, for each of its values"
-    assert told in found.to_markdown() and told in found.to_html()
+    assert told in found.to_html()
 
 
 # --- one spelling of a value through data, categories and label ---------------------------------

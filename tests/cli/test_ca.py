@@ -156,8 +156,3 @@ def test_sign_returns_the_list_with_the_certificate(authority, tmp_path):
     said = run("sign", "--authority", authority, csr, "--out", out)
     assert str(tmp_path / "out/crl.pem") in said
     assert (tmp_path / "out/crl.pem").read_bytes() == (authority / "crl.pem").read_bytes()
-
-
-def test_a_removed_command_says_what_became_of_it(authority):
-    ended = CliRunner().invoke(ca, ["members", "--authority", str(authority)])
-    assert ended.exit_code == 2 and "Leave the file out" in ended.output

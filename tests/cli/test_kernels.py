@@ -61,11 +61,6 @@ def test_a_kernel_is_explained_with_range_sensitivity_and_cost(tmp_path, monkeyp
         assert words in output, output
 
 
-def test_the_list_says_where_costs_are():
-    refused = CliRunner().invoke(kernels, ["--costs"])
-    assert refused.exit_code == 2 and "`umpc kernels explain` prints costs" in refused.output
-
-
 def test_an_explanation_says_what_lying_nodes_can_do(tmp_path, monkeypatch):
     refused = explain(tmp_path, monkeypatch, "kernels.py:close_in_age", *FIELDS).output
     assert "not for lying nodes: it multiplies a number of one record" in refused

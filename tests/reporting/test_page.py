@@ -12,7 +12,7 @@ from tests.support.studies import Entropy, make_study
 from umpc.cli.shared import print_report
 from umpc.errors import ConfigError
 from umpc.reporting.page import page
-from umpc.reporting.rows import markdown, rounded
+from umpc.reporting.rows import rounded
 from umpc.simulation import simulate
 from umpc.study.cost import Moment
 from umpc.study.parts import FieldText
@@ -126,7 +126,7 @@ def test_the_value_the_interval_and_the_date_stand_together_in_every_form(report
         prepared_at="2026-11-27T09:00:00+00:00",
     )
     print_report(known, "table")
-    for text in (page(known), markdown(known), capsys.readouterr().out):
+    for text in (page(known), capsys.readouterr().out):
         assert "0.4493" in text and "0.44933" not in text
         assert "0.4312" in text and "0.4712" in text and "0.43123" not in text
         assert "2026-11-28 07:43 UTC" in text

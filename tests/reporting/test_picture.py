@@ -1,9 +1,8 @@
-"""The picture and Markdown: the numbers of the report, well-formed, and nothing from outside."""
+"""The picture: the numbers of the report, well-formed, and nothing from outside."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from html import escape
 from xml.etree import ElementTree
 
@@ -15,7 +14,7 @@ from umpc.approval_page.server import STYLE as APPROVAL_STYLE
 from umpc.cli.shared import print_report
 from umpc.reporting.page import STYLE as PAGE_STYLE
 from umpc.reporting.page import page, ticks
-from umpc.reporting.rows import markdown, promises, rounded
+from umpc.reporting.rows import promises
 
 
 @pytest.fixture(scope="module")
@@ -106,21 +105,9 @@ def test_the_page_begins_with_the_picture_and_folds_the_rest(result):
     assert "<script" not in result._repr_html_() and "p = " in result._repr_html_()
 
 
-def test_markdown_says_the_same_and_names_are_no_markup(result, tmp_path):
-    text = markdown(result.report)
-    assert (
-        f"**{rounded(result.estimate, result.report.noise_std)}**" in text
-        and "| rounds |" in text
-        and "p = " in text
-    )
-    rows = [line for line in text.splitlines() if line.startswith("|")]
-    assert all(len(re.findall(r"(?<!\\)\|", row)) in (3, 4, 5) for row in rows)
-    odd = markdown(replace(result.report, study="a|b\n# *c*", replayed=True))
-    assert r"a\|b \# \*c\*" in odd and "What it cost" not in odd
-    print_report(result.report, "table", text=tmp_path / "report.md")
-    assert (tmp_path / "report.md").read_text(encoding="utf-8") == text
+def test_a_file_that_cannot_be_written_is_refused(result, tmp_path):
     with pytest.raises(umpc.errors.ConfigError, match="printed above"):
-        print_report(result.report, "table", text=tmp_path / "nowhere" / "report.md")
+        print_report(result.report, "table", page=tmp_path / "nowhere" / "report.html")
     with pytest.raises(umpc.errors.ConfigError):
         result.plot().save(tmp_path / "nowhere" / "a.svg")
     assert result.save(tmp_path / "a.html").exists() and result.plot().save(tmp_path / "a.svg")

@@ -12,7 +12,7 @@ from tests.support.studies import Entropy, make_study
 from umpc.cli import study as study_command
 from umpc.cli.shared import print_report
 from umpc.reporting.page import page
-from umpc.reporting.rows import markdown, printable
+from umpc.reporting.rows import printable
 from umpc.simulation import simulate
 from umpc.study.parts import FieldText
 from umpc.study.report import Report
@@ -34,9 +34,9 @@ def printed(report: Report, capsys) -> str:
 
 
 def test_no_form_of_a_report_has_characters_that_steer(report, capsys):
-    forms = {"page": page(report), "markdown": markdown(report), "table": printed(report, capsys)}
+    forms = {"page": page(report), "table": printed(report, capsys)}
     found = {name: STEERING.findall(text) for name, text in forms.items()}
-    assert found == {"page": [], "markdown": [], "table": []}
+    assert found == {"page": [], "table": []}
     for text in forms.values():
         assert not any(line.strip().startswith("error: forged") for line in text.splitlines())
 

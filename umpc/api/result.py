@@ -18,7 +18,7 @@ from umpc.inference.report_inference import (
 )
 from umpc.reporting.json_document import document
 from umpc.reporting.page import IntervalPicture, body_of, page, picture
-from umpc.reporting.rows import markdown, names_of_parts, rounded
+from umpc.reporting.rows import names_of_parts, rounded
 from umpc.study.report import Report
 from umpc.text_file import write_text
 
@@ -99,10 +99,6 @@ class Result:
         """The document as text."""
         return json.dumps(self.to_dict())
 
-    def to_markdown(self) -> str:
-        """The report as Markdown."""
-        return markdown(self.report)
-
     def to_html(self) -> str:
         """The report as one HTML page that needs no network."""
         return page(self.report)
@@ -111,17 +107,16 @@ class Result:
         """Write the report to a file, in the form that its name ends with.
 
         Args:
-            path: of .html for the page, .md for Markdown, or .json for the document that `umpc
-                infer` reads.
+            path: of .html for the page, or .json for the document that `umpc infer` reads.
         Raises: ConfigError for another ending, and where the file cannot be written.
         """
         file = Path(path)
-        forms = {".html": self.to_html, ".md": self.to_markdown, ".json": self.to_json}
+        forms = {".html": self.to_html, ".json": self.to_json}
         form = forms.get(file.suffix.lower())
         if form is None:
             raise ConfigError(
-                f"{file}: a report is saved as {', '.join(forms)}, and the file's name has to end "
-                f"with one of them; got {file.suffix!r}"
+                f"{file}: a report is saved as {' or '.join(forms)}, and the file's name has to "
+                f"end with one of them; got {file.suffix!r}"
             )
         return write_text(file, form(), "the report", ConfigError)
 

@@ -234,15 +234,6 @@ def crl(authority: Path, days: int) -> None:
     click.echo(f"give {signer.list_path} to every site, into the folder with its ca.pem")
 
 
-@ca.command(hidden=True)
-@authority_option
-def members(authority: Path) -> None:
-    """Say what became of members.pem."""
-    raise click.UsageError(
-        "members.pem is gone: each certificate is checked when it is shown. Leave the file out"
-    )
-
-
 HEAD = ("state", "role", "name", "until", "address", "serial or fingerprint")
 
 

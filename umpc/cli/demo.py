@@ -33,7 +33,7 @@ from umpc.cli.demo_options import (
 )
 from umpc.cli.kernel_options import listed
 from umpc.cli.main import INSIDE_A_DEMO
-from umpc.cli.shared import FILE, FOLDER, FORMAT, HTML, MARKDOWN, print_report
+from umpc.cli.shared import FILE, FOLDER, FORMAT, HTML, print_report
 from umpc.coordinator.studyfile import StudyFile, load_study_file
 from umpc.coordinator.studyfile_text import field_entry, write_study_file
 from umpc.errors import ConfigError, StudyError
@@ -159,7 +159,6 @@ NODES = 4
 @protocol_options
 @FORMAT
 @HTML
-@MARKDOWN
 @click.option(
     "--hub", is_flag=True, help="Also start a hub. All processes dial it, and no other one listens."
 )
@@ -197,7 +196,7 @@ def demo(**given: Any) -> None:
     options = replace(options, nodes=_sites(options))
     with kept_folder(options.keep) as folder, fork_server() as popen:
         report, exact = run_demo(folder, _table(options), options, popen)
-    print_report(report, options.style, exact, page=options.page, text=options.text)
+    print_report(report, options.style, exact, page=options.page)
 
 
 def _table(options: DemoOptions) -> DemoTable:

@@ -60,7 +60,6 @@ class DemoOptions:
     adversary: str
     style: str
     page: Path | None
-    text: Path | None
     keep: Path | None
     hub: bool
     settings: Mapping[str, Any]

@@ -39,17 +39,14 @@ SHOWN = 160
 
 
 @click.group(invoke_without_command=True)
-@click.option("--costs", is_flag=True, hidden=True)
 @click.pass_context
-def kernels(context: click.Context, costs: bool) -> None:
+def kernels(context: click.Context) -> None:
     """List the library's statistics with their formulas and sources.
 
     To see what one statistic, or your own kernel, computes and costs: umpc kernels explain --help
 
     An edge is a set of records, for example a pair.
     """
-    if costs:
-        raise click.UsageError("--costs is gone: `umpc kernels explain` prints costs. Leave it out")
     if context.invoked_subcommand is None:
         for statistic in LIBRARY.values():
             _list(statistic)

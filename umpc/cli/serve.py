@@ -88,13 +88,8 @@ def template(name: str) -> None:
     type=FOLDER,
     help="A folder of such files, one for each node: this process runs all of them.",
 )
-@click.option(
-    "--light",
-    is_flag=True,
-    hidden=True,
-)
 @node_options
-def start_node(given: Serving, config: Path | None, many: Path | None, light: bool) -> None:
+def start_node(given: Serving, config: Path | None, many: Path | None) -> None:
     """Take part in studies until Ctrl-C or SIGTERM.
 
     The command prints "ready" and its address as soon as it accepts calls.
@@ -109,8 +104,6 @@ def start_node(given: Serving, config: Path | None, many: Path | None, light: bo
     """
     if (config is None) == (many is None):
         raise click.UsageError("give either --config FILE or --many FOLDER")
-    if light:
-        raise click.UsageError("--light is gone: a node loads all at its start. Leave it out")
     if many is not None and given.metrics:
         raise click.UsageError("--metrics shows one node, so it does not go with --many")
     from umpc.node.config import load_datasets

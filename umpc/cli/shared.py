@@ -162,9 +162,6 @@ HTML = click.option(
     type=FILE,
     help="Also write the report as one HTML file that needs no network.",
 )
-MARKDOWN = click.option(
-    "--markdown", "text", type=FILE, help="Also write the report as a Markdown file."
-)
 
 
 def print_columns(rows: Sequence[Sequence[str]]) -> None:
@@ -189,12 +186,10 @@ def print_report(
     extra: Extra | None = None,
     *,
     page: Path | None = None,
-    text: Path | None = None,
 ) -> None:
     """Print the report: a table for people, or one JSON object for programs (style "json").
 
-    Args: page, text: files for the report as HTML and as Markdown.
-    Raises: ConfigError if one of them cannot be written.
+    Args: page: a file for the report as HTML. Raises: ConfigError if it cannot be written.
     """
     known = extra or {}
     if style == "json":
@@ -203,15 +198,10 @@ def print_report(
         print(json.dumps(document(report, known)))
     else:
         _print_table(report, known)
-    what = "what is printed above"
-    if text:
-        from umpc.reporting.rows import markdown
-
-        write_text(text, markdown(report), what, ConfigError)
     if page:
         from umpc.reporting import page as html
 
-        write_text(page, html.page(report), what, ConfigError)
+        write_text(page, html.page(report), "what is printed above", ConfigError)
 
 
 def _print_table(report: Report, extra: Extra) -> None:

@@ -16,7 +16,6 @@ from umpc.cli.shared import (
     FILE,
     FORMAT,
     HTML,
-    MARKDOWN,
     TWO_CLASSES,
     print_preparation,
     print_report,
@@ -100,7 +99,6 @@ def study() -> None:
 @click.argument("file", type=FILE)
 @FORMAT
 @HTML
-@MARKDOWN
 @click.option(
     "--wait", is_flag=True, help="Wait until the sites' administrators have accepted the study."
 )
@@ -124,7 +122,6 @@ def run(
     file: Path,
     style: str,
     page: Path | None,
-    text: Path | None,
     wait: bool,
     hours: float,
     await_site: float,
@@ -147,13 +144,13 @@ def run(
 
     sys.setswitchinterval(SWITCH_SECONDS)
     tune_process()
-    for path in filter(None, (page, text)):
-        check_writable(path, "the report", ConfigError)
+    if page:
+        check_writable(page, "the report", ConfigError)
     study = _to_run(file, quiet)
     study.returning = await_site
     run = partial(study.report, progress=not quiet)
     report = run_when_accepted(study, run, hours) if wait else run()
-    print_report(report, style, page=page, text=text)
+    print_report(report, style, page=page)
 
 
 @study.command()

@@ -1,9 +1,7 @@
-"""A report as rows and blocks, from which the terminal, the page and Markdown are written.
+"""A report as rows and blocks, from which the terminal and the page are written.
 
 `sections` has all rows of a report, by the title of their section. `blocks_of` is a whole document
 of them. A writer decides only how a block looks.
-
-*Markdown.* A report as Markdown, for papers and for issue trackers.
 
 Sentences about a report, of which its rows consist.
 
@@ -13,7 +11,7 @@ Sentences about a report, of which its rows consist.
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from math import floor, isfinite, log10
 from typing import Any
 
@@ -460,39 +458,3 @@ def _seconds(report: Report) -> Iterator[Line]:
 def _sets(report: Report) -> str:
     """The plural name of the sets that the kernel takes, such as pairs."""
     return SETS.get(report.degree, "sets")
-
-
-# --- markdown -------------------------------------------------------------------------------------
-
-SPECIAL = str.maketrans({mark: f"\\{mark}" for mark in "\\`*_[]<>|#~"})
-FORMS = {TITLE: "# {}", HEADING: "## {}", VALUE: "**{}**"}
-"""Kind of a block → how its text is written; others are paragraphs."""
-
-
-def markdown(report: Report) -> str:
-    """The report: the estimate first, then the promises, the protocol and the cost."""
-    return "\n".join(_lines(report))
-
-
-def _lines(report: Report) -> Iterator[str]:
-    for kind, content in blocks_of(report):
-        if kind == FOLDED:
-            yield from _table(*content)
-        elif kind != PICTURE:
-            yield FORMS.get(kind, "{}").format(_plain(content))
-            yield ""
-
-
-def _table(title: str, rows: Iterable[tuple[str, ...]]) -> Iterator[str]:
-    yield f"## {title}"
-    yield ""
-    yield "| | | |"
-    yield "|---|---|---|"
-    for row in rows:
-        yield f"| {' | '.join(map(_plain, row))} |"
-    yield ""
-
-
-def _plain(text: Any) -> str:
-    """Text without meaning in Markdown, on one line."""
-    return " ".join(printable(text).split()).translate(SPECIAL)
