@@ -187,7 +187,3 @@ def describe_prediction(study: Study, records: str) -> Iterator[Line]:
         yield "if missing", f"{', '.join(survivors.names_missing)}; the others then have"
         for label, text in protocol.describe_run(attempt_over(survivors, counts)):
             yield f"  {label}", text
-    if (other := protocol.with_less_noise(study)) is None:
-        return
-    for label, text in protocol.describe_noise_of_run(attempt_over(other, records)):
-        yield f"less {label}", text

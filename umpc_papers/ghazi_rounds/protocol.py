@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 
 from umpc.crypto.signing import Credentials, Verify
 from umpc.protocols.base.coordinator import CoordinatorSide
 from umpc.protocols.base.node import NodeSide
-from umpc.protocols.base.one_message_protocol import describe_sets
-from umpc.protocols.base.protocol import Line
 from umpc.protocols.base.seed_agreement import Entropy
 from umpc.study.attempt import Attempt
 from umpc.study.cost import Cost
@@ -50,10 +48,3 @@ class GhaziRoundsProtocol(CellProtocol):
 
     def cost(self, attempt: Attempt) -> Cost:
         return cost_of_rounds(self.messages(attempt.study), attempt.counts)
-
-    def describe_run(self, attempt: Attempt) -> Iterator[Line]:
-        cost = self.cost(attempt)
-        yield from describe_sets(attempt)
-        yield "noise", f"standard deviation {self._noise_beforehand(attempt):.4g}{self._if_uniform}"
-        yield "rounds", f"{cost.rounds}: one message of every node, a question, and an answer"
-        yield "bytes", f"{cost.bytes_online:,} to and from the coordinator"

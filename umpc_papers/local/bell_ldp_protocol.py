@@ -18,7 +18,6 @@ from umpc.protocols.base.bins import bias_of_bins
 from umpc.protocols.base.coordinator import CoordinatorSide
 from umpc.protocols.base.node import NodeSide
 from umpc.protocols.base.one_message import OneMessage
-from umpc.protocols.base.one_message_protocol import describe_sets
 from umpc.protocols.base.protocol import Line, Variant
 from umpc.protocols.base.seed_agreement import Entropy
 from umpc.study.attempt import Attempt
@@ -122,16 +121,6 @@ class BellLdpProtocol(CellProtocol):
         if is_adaptive(attempt.study):
             return cost_of_rounds(adaptive_messages(attempt.study), attempt.counts)
         return super().cost(attempt)
-
-    def describe_run(self, attempt: Attempt) -> Iterator[Line]:
-        if not is_adaptive(attempt.study):
-            yield from super().describe_run(attempt)
-            return
-        cost = self.cost(attempt)
-        yield from describe_sets(attempt)
-        yield "noise", f"standard deviation {self._noise_beforehand(attempt):.4g}{self._if_uniform}"
-        yield "rounds", f"{cost.rounds}: one message of every node, cut points, and an answer"
-        yield "bytes", f"{cost.bytes_online:,} to and from the coordinator"
 
     def compare_noise(self, attempt: Attempt) -> Iterator[Line]:
         """The parts of epsilon, beside the predicted noise of a plan."""

@@ -228,7 +228,7 @@ def test_the_document_the_description_and_the_ledger_know_both_parts():
     assert events == (PureEvent(Fraction(1)), PureEvent(Fraction(3)))
     assert sum(event.epsilon for event in events) == STUDY.exact_epsilon
     said = dict(protocol_of(STUDY).describe_run(attempt_over(STUDY, "60,60")))
-    assert said["rounds"] == "2: one message of every node, cut points, and an answer"
+    assert said["rounds"] == "2: one message of every node, a question, and an answer"
     noted = dict(protocol_of(STUDY).compare_noise(attempt_over(STUDY, "60,60")))
     assert noted == {"epsilon": "1 for the cut points, 3 for the answer"}
     usual = STUDY.replaced(bins_epsilon_share="")

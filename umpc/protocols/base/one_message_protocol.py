@@ -181,8 +181,10 @@ class OneMessageProtocol(StudyProtocol):
         cost = self.cost(attempt)
         yield from describe_sets(attempt)
         yield "noise", f"standard deviation {self._noise_beforehand(attempt):.4g}{self._if_uniform}"
-        yield "rounds", f"{cost.rounds}: one message of every node"
-        yield "bytes", f"{cost.bytes_online:,} to the coordinator"
+        asks = self.questions_of(attempt.study)
+        later = ", a question, and an answer" if asks else ""
+        yield "rounds", f"{cost.rounds}: one message of every node{later}"
+        yield "bytes", f"{cost.bytes_online:,} to {'and from ' if asks else ''}the coordinator"
 
     _if_uniform: str = ""
     """The condition under which the predicted noise holds, in words."""

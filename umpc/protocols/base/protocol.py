@@ -359,10 +359,6 @@ class StudyProtocol(ABC):
         """The study with less noise for more bytes, where that is not the usual; else None."""
         return None
 
-    def describe_noise_of_run(self, attempt: Attempt) -> Iterator[Line]:
-        """The noise on each mean of a run, and what the run sends, where `with_less_noise` asks."""
-        yield from ()
-
     def compare_noise(self, attempt: Attempt) -> Iterator[Line]:
         """The noise of a run beside that of a plainer mechanism; nothing where there is none."""
         yield from ()

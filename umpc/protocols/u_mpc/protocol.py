@@ -171,12 +171,6 @@ class UMpc(StudyProtocol):
                 f"standard deviation {deviation:.4g} of a mean, in a ring of {bits} bits",
             )
 
-    def describe_noise_of_run(self, attempt: Attempt) -> Iterator[Line]:
-        study, cost = attempt.study, self.cost(attempt)
-        deviations = ", ".join(f"{each:.4g}" for each in self._deviations(attempt.sizes))
-        total = cost.bytes_online + cost.bytes_offline
-        yield "noise", f'{deviations} with noise = "{study.noise}", for {total:,} bytes in all'
-
     def delta(self, sizes: Sizes) -> Fraction:
         return delta_of_sums(sizes)
 
