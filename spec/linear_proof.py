@@ -5,8 +5,8 @@ polynomial of its outputs. A verifier asks for linear forms of inputs and proof 
 Here the gate is a sum of L products, and the inputs are L wires a side. Each verifier has a share:
 a node what was sent under masks, the dealer the masks. Both compute the same forms.
 
-The proof is of Σ ρ^i·(X − y_i)·w_i = Σ ρ^i, for i = 1 … n. It is true for each ρ if and only if
-every w_i is 1/(X − y_i).
+A proof is of Σ ρ^i·(X − y_i)·w_i = Σ ρ^i, for i = 1 … n. It is true for each ρ if and only if
+every w_i is 1/(X − y_i). Or it is of Σ ρ^i·v_i·(v_i − 1) = 0: then every v_i is 0 or 1.
 """
 
 from spec import field
@@ -74,11 +74,11 @@ def query(
     return [*at_r, dot(weights(2 * size, r), values), total(values[2::2])]
 
 
-def products_hold(asked: list[Element], rho: Element, records: int) -> bool:
-    """Σ_j f_j(r)·g_j(r) = p(r), and p adds up to Σ ρ^i over the calls."""
-    count, _ = shape(records)
+def products_hold(asked: list[Element], due: Element) -> bool:
+    """Σ_j f_j(r)·g_j(r) = p(r), and p adds up to what is due over the calls."""
+    count = len(asked) // 2 - 1
     fits = dot(asked[:count], asked[count : 2 * count]) == asked[2 * count]
-    return fits and asked[2 * count + 1] == total(powers(rho, records))
+    return fits and asked[2 * count + 1] == due
 
 
 def scaled(x: Element, records: list[Element], rho: Element) -> list[Element]:

@@ -11,15 +11,14 @@ from spec.field import (
     add,
     decode,
     decode_pairs,
-    dot,
-    lift,
     masked,
     plus,
     total,
 )
 from spec.joint_seed import is_signature
-from spec.linear_proof import inverses, products_hold, query, scaled, shape
+from spec.linear_proof import products_hold, query, shape
 from spec.refused import require
+from spec.verified_forms import at_cells, due, factors, looked_up, sizes
 from spec.verified_messages import (
     Message,
     Opened,
@@ -79,18 +78,20 @@ def check_products(
 ) -> tuple[Element, list[int]]:
     """The products of one node. Returns: its side of the lookup, and the dealer's class sums."""
     name, records, part = study["names"][place], study["sizes"][place], told["parts"][place]
-    (wires, size), dealer = shape(records), study["dealer"]
-    y = lift(decode(listed, records, "shape of a list", name))
-    w = decode_pairs(sent["inverses"], records, "shape of a proof", name)
+    width, count, inverted = sizes(study, place)
+    (wires, size), dealer = shape(count), study["dealer"]
+    values = decode(listed, count, "shape of a list", name)
+    w = decode_pairs(sent["inverses"], inverted, "shape of a proof", name)
     proof = decode_pairs(sent["proof"], 2 * (wires + size), "shape of a proof", name)
     asked = 16 * (2 * wires + 3)
     *of_masks, lookup = decode_pairs(part[:asked], 2 * wires + 3, "shape of an answer", dealer)
     classes = decode(part[asked:], len(study["classes"]), "shape of an answer", dealer)
     rho = proof_powers(told["root"], place, told["digests"][place][0])
-    left = scaled(lookup_point(told["root"]), y, rho)
-    forms = plus(query(left, w, proof, proof_point(study, told["coin"])), of_masks)
-    require(products_hold(forms, rho, records), "products of a node", name)
-    return add(total(w), lookup), classes
+    x = lookup_point(told["root"])
+    left, right = factors(width, x, rho, values, w, 1)
+    forms = plus(query(left, right, proof, proof_point(study, told["coin"])), of_masks)
+    require(products_hold(forms, due(width, rho, records)), "products of a node", name)
+    return add(looked_up(width, x, values, w), lookup), classes
 
 
 def blame(
@@ -112,11 +113,6 @@ def blame(
         due = masked(counted[place], study["counts"][place])
         require(of_classes(study, table) == due, "classes are as told", name)
     require(False, "the total is that of all tables", relay)
-
-
-def at_cells(table: list[int], x: Element) -> Element:
-    """Σ_c h(c)/(X − c)."""
-    return dot(lift(table), inverses(x, list(range(len(table)))))
 
 
 def of_classes(study: Study, table: list[int]) -> list[int]:

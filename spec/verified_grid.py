@@ -17,12 +17,10 @@ from typing import Any
 
 from spec import field
 from spec.field import (
-    ZERO,
     Element,
     decode,
     elements,
     encode,
-    lift,
     negative,
     pairs,
     plus,
@@ -30,10 +28,11 @@ from spec.field import (
 )
 from spec.grid import Matrix, image, inner
 from spec.joint_seed import is_signature, sign
-from spec.linear_proof import inverses, prove, query, scaled, shape
+from spec.linear_proof import prove, query, shape
 from spec.prg import derive
 from spec.refused import require
-from spec.verified_checks import at_cells, check, of_classes
+from spec.verified_checks import check, of_classes
+from spec.verified_forms import at_cells, factors, inverses_of, looked_up, sizes, values_of
 from spec.verified_messages import (
     Message,
     Opened,
@@ -55,16 +54,16 @@ from spec.verified_messages import (
 
 def masks(study: Study, place: int, seed: bytes) -> dict[str, Any]:
     """a (table), b (list), e (inverses), m (proof): a stream each, of the seed and the attempt."""
-    cells, records = study["cells"], study["sizes"][place]
+    cells, (_, values, inverted) = study["cells"], sizes(study, place)
 
     def drawn(label: str, count: int) -> list[int]:
         return elements(derive(seed, label, study["attempt"]), count)
 
     return {
         "table": drawn("grid mask", cells),
-        "list": drawn("verified list", records),
-        "inverses": pairs(drawn("verified inverses", 2 * records)),
-        "proof": pairs(drawn("verified proof", 4 * sum(shape(records)))),
+        "list": drawn("verified list", values),
+        "inverses": pairs(drawn("verified inverses", 2 * inverted)),
+        "proof": pairs(drawn("verified proof", 4 * sum(shape(values)))),
     }
 
 
@@ -82,7 +81,7 @@ def first(study: Study, own: Own) -> Message:
     """ĥ = h + a, ŷ = y + b, a salt, and the signature of their salted digest: once an attempt."""
     place, salt, mask = own["place"], own["salt"], masks(study, own["place"], own["seed"])
     table = encode(field.masked(own["table"], mask["table"]))
-    listed = encode(field.masked(own["records"], mask["list"]))
+    listed = encode(field.masked(values_of(study, own), mask["list"]))
     statement = table_statement(study, place, salt, table_digest(salt, table), listed)
     signature = sign(own["key"], statement, own["nonces"][0])
     return {"table": table, "list": listed, "salt": salt, "signature": signature}
@@ -108,7 +107,7 @@ def check_signed(study: Study, opened: Opened, blamed: list[str]) -> None:
         key, signature = study["keys"][place], opened["signatures"][place]
         fits = is_signature(key, table_statement(study, place, *row), signature)
         require(fits, "a table is signed", blamed[place])
-        decode(row[2], study["sizes"][place], "shape of a list", study["names"][place])
+        decode(row[2], sizes(study, place)[1], "shape of a list", study["names"][place])
 
 
 def accept(study: Study, place: int, sent: Message, opened: Opened) -> bytes:
@@ -128,20 +127,24 @@ def accept(study: Study, place: int, sent: Message, opened: Opened) -> bytes:
 
 
 def second(study: Study, own: Own, root: bytes) -> Message:
-    """ŵ with w_i = 1/(X − y_i), and its proof: once an attempt.
+    """ŵ with w_i = 1/(X − y_i), none for bits, and the proof: once an attempt.
 
     Two roots are two X. Under one mask e they would tell differences of inverses, and so records.
     """
-    return prove_list(study, own, root, inverses(lookup_point(root), own["records"]))
+    width, _, _ = sizes(study, own["place"])
+    w = inverses_of(width, lookup_point(root), values_of(study, own))
+    return prove_list(study, own, root, w)
 
 
 def prove_list(study: Study, own: Own, root: bytes, w: list[Element]) -> Message:
-    """ŵ = w + e, and the proof + m of Σ ρ^i·(X − y_i)·w_i = Σ ρ^i. Its 2L seeds are random."""
+    """ŵ = w + e, and the proof + m of the node's products. Its 2L seeds are random."""
     place, mask = own["place"], masks(study, own["place"], own["seed"])
     sent = field.encode_pairs(plus(w, mask["inverses"]))
     rho = proof_powers(root, place, digests_of(own["salt"], sent, b"")[0])
-    seeds = pairs(elements(derive(own["wires"], "wires", study["attempt"]), 4 * shape(len(w))[0]))
-    proof = prove(scaled(lookup_point(root), lift(own["records"]), rho), w, seeds)
+    width, count, _ = sizes(study, place)
+    left, right = factors(width, lookup_point(root), rho, values_of(study, own), w, 1)
+    drawn = elements(derive(own["wires"], "wires", study["attempt"]), 4 * shape(count)[0])
+    proof = prove(left, right, pairs(drawn))
     return seal(study, own, root, sent, field.encode_pairs(plus(proof, mask["proof"])))
 
 
@@ -183,20 +186,24 @@ def answer(study: Study, dealt: Message, statements: list[Message]) -> Message:
     for place, seed in enumerate(dealt["seeds"]):
         mask, rho = masks(study, place, seed), proof_powers(root, place, digests[place][0])
         point = lookup_point(root), rho, proof_point(study, dealt["coin"])
-        parts.append(part_of(study, mask, *point))
+        parts.append(part_of(study, mask, *point, sizes(study, place)[0]))
     told = {"root": root, "digests": digests, "coin": dealt["coin"], "parts": parts}
     signature = sign(dealt["key"], answer_statement(study, told), dealt["nonce"])
     return {**told, "signature": signature}
 
 
-def part_of(study: Study, mask: dict[str, Any], x: Element, rho: Element, r: Element) -> bytes:
+def part_of(
+    study: Study, mask: dict[str, Any], x: Element, rho: Element, r: Element, width: int = 0
+) -> bytes:
     """The answer about one node: 2L + 2 elements of K, one more, and one of F for each class.
 
     ⟨a, 1/(X − c)⟩ and Σ e leave as ONE number: apart they tell Σ 1/(X − y_i), and so the table.
     """
-    left = scaled(ZERO, negative(lift(mask["list"])), rho)
-    forms = query(left, negative(mask["inverses"]), negative(mask["proof"]), r)
-    lookup = subtract(at_cells(mask["table"], x), field.total(mask["inverses"]))
+    minus = [-b for b in mask["list"]]
+    left, right = factors(width, x, rho, minus, negative(mask["inverses"]), 0)
+    forms = query(left, right, negative(mask["proof"]), r)
+    said = looked_up(width, x, mask["list"], mask["inverses"])
+    lookup = subtract(at_cells(mask["table"], x), said)
     return field.encode_pairs([*forms, lookup]) + encode(of_classes(study, mask["table"]))
 
 

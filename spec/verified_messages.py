@@ -13,7 +13,7 @@ from spec.prg import digest
 Study = dict[str, Any]
 """All that is public: attempt; relay and dealer, two names; dealer_key; of each node its name, key,
 size (records) and counts (records of each public class), in lists names, keys, sizes and counts;
-cells; classes (the cells of each public class); matrix."""
+cells; classes (the cells of each public class; all are one where none is public); matrix."""
 Own = dict[str, Any]
 """A node's own: place; seed (the dealer's) and dealt (c_u); records (the cell of each) and table;
 salt and wires (32 random bytes each); key and nonces (of two signatures); noise."""

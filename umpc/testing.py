@@ -150,7 +150,7 @@ STEPS: Steps = {
         f"{TRANSFERS}.correlated_ot:RowHash": "after",
         f"{GARBLED}.sides:Side": "own_bits fork",
         "umpc.node.run.link:PeerLink": "send",
-        f"{GRID}.lookup_proof": "inverses make_proof",
+        f"{GRID}.lookup_proof": "inverses make_proof values_of",
         f"{GRID}.verified_node": "derive",
         f"{TRANSFERS}.correlated_ot": "packed_row stretched",
         f"{TRANSFERS}.ot_products": "hash_blocks both_pads",

@@ -24,7 +24,12 @@ def ranks(*cells: int) -> int:
 PLACES = range(len(CELLS))
 CUBE = [[[ranks(c, d, e) for e in PLACES] for d in PLACES] for c in PLACES]
 RUN: Arguments = {
-    "study": {**STUDY, "cube": CUBE, "classes": [], "counts": [[] for _ in OWNS]},
+    "study": {
+        **STUDY,
+        "cube": CUBE,
+        "classes": [list(PLACES)],
+        "counts": [[n] for n in STUDY["sizes"]],
+    },
     "owns": OWNS,
     "dealt": DEALT,
     "randoms": RANDOMS,

@@ -285,7 +285,7 @@ def wires_of(run: VerifiedRun, answer: DealerAnswer) -> tuple[Any, Any]:
 def powers_of(run: VerifiedRun) -> Any:
     said = run.adding.transcript.said[0]
     root = run.adding.transcript.root(run.total_bytes)
-    return field.powers(proofs.challenge_rho(root, 0, said.inverses_digest), said.shape.records)
+    return field.powers(proofs.challenge_rho(root, 0, said.inverses_digest), said.shape.products)
 
 
 def records_that_fit(run: VerifiedRun, answers: Sequence[DealerAnswer]) -> list[int]:

@@ -18,6 +18,7 @@ VERIFIED = (
     "field.py",
     "linear_proof.py",
     "verified_checks.py",
+    "verified_forms.py",
     "verified_grid.py",
     "verified_messages.py",
     "verified_triples.py",
@@ -43,7 +44,7 @@ def test_the_specification_is_short():
     verified = sum(lengths[name] for name in VERIFIED)
     assert max(lengths.values()) < 300, lengths
     assert sum(lengths.values()) - verified < 2600, lengths
-    assert verified < 850, verified
+    assert verified < 930, verified
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
@@ -68,7 +69,9 @@ def test_every_check_has_a_bad_vector_and_every_bad_vector_a_check():
     rows = [json.loads(path.read_text("utf-8"))["bad"] for path in FOLDER.iterdir()]
     checks = {vector["check"] for each in rows for vector in each}
     assert checks - NOT_IN_UMPC - INSTEAD.keys() == CHECKS.keys()
-    assert INSTEAD.keys() | NOT_IN_UMPC <= checks and set(INSTEAD.values()) <= CHECKS.keys()
+    names = {vector["name"] for each in rows for vector in each}
+    assert INSTEAD.keys() | NOT_IN_UMPC <= checks | names
+    assert set(INSTEAD.values()) <= CHECKS.keys()
 
 
 @pytest.mark.parametrize("check", CHECKS)

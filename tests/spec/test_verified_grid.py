@@ -132,22 +132,19 @@ def of_points(root, place, inverses, study, coin):
 
 
 def attempt_of(study) -> GridAttempt:
-    """The attempt, with the vectors' id. Its public classes are those of the first field."""
+    """The attempt, with the vectors' id. Two public classes are those of the first field."""
     number, label = number_field("x", "0", "1"), FieldText.of_categories("x", "01", public=True)
     other = number_field("y", "0", "2")
-    if "cube" in study:
-        triples = grid_study(RANKS, fields=(number, other), degree=3, adversary=LYING_NODES)
-        members = make_members(triples, study["sizes"])
-        made = GridAttempt(triples, *members, PRIME, grid_of(triples))
-        made.id = study["attempt"]
-        return made
-    plain = grid_study(fields=(number, other), adversary=LYING_NODES)
-    # the form is that of `plain`, whose x is a number, and classes are those of a label
-    facts = {"fields": (label, other), "kernels": (AUC.replace("x", "y"),)}
-    classes = plain.replaced(sampling="two_sample", **facts)
-    firsts = [first for first, _ in study["counts"]]
-    members = make_members(classes, study["sizes"], first=firsts)
-    made = GridAttempt(classes, *members, PRIME, grid_of(plain))
+    sets = {"kernels": RANKS, "degree": 3} if "cube" in study else {}
+    plain = grid_study(fields=(number, other), adversary=LYING_NODES, **sets)
+    found, firsts = plain, [0] * len(study["sizes"])
+    if len(study["classes"]) == 2:
+        # the form is that of `plain`, whose x is a number, and classes are those of a label
+        facts = {"fields": (label, other), "kernels": (AUC.replace("x", "y"),)}
+        found = plain.replaced(sampling="two_sample", **facts)
+        firsts = [first for first, _ in study["counts"]]
+    members = make_members(found, study["sizes"], first=firsts)
+    made = GridAttempt(found, *members, PRIME, grid_of(plain))
     made.id = study["attempt"]
     assert [each.tolist() for each in cells_by_class(made)] == study["classes"]
     assert (made.study.coordinator, made.study.dealer.name) == (study["relay"], study["dealer"])
@@ -499,11 +496,15 @@ def test_at_most_2n_minus_1_points_accept_a_bent_proof_and_a_liar_can_choose_the
             continue
         factor = multiply(missing, inverse(calls))
         bent = [*proof[:2], *plus(proof[2:], [multiply(factor, each) for each in error])]
-        accepting = [r for r in seventeen if products_hold(query(left, w, bent, r), rho, 2)]
+        accepting = [
+            r for r in seventeen if products_hold(query(left, w, bent, r), total(powers(rho, 2)))
+        ]
         assert set(chosen) == set(accepting)
         most = max(most, len(accepting))
     assert most == 2 * 4 - 1
-    assert not any(products_hold(query(left, w, proof, r), rho, 2) for r in seventeen)
+    assert not any(
+        products_hold(query(left, w, proof, r), total(powers(rho, 2))) for r in seventeen
+    )
 
 
 def test_the_number_of_the_document():
@@ -512,6 +513,8 @@ def test_the_number_of_the_document():
     bound = (cells + 2 * records + 2 * size) / (field.P**2 - field.P)
     assert -107 < log2(bound) < -106.9
     assert round(log2(bound * 64 * 1000)) == -91 and round(log2(bound * 2**60)) == -47
+    # n + m < 4n where nodes send bits
+    assert (cells + 4 * records + 2 * shape(3 * records)[1]) / (field.P**2 - field.P) < 2 * bound
 
 
 # --- the view before a share: one law for all honest tables ---

@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, repeat
 from typing import Any
 
+from spec.cases import verified_forms
 from spec.cases import verified_grid as cases
-from spec.cases.verified_grid import DEALT, HONEST, OWNS
+from spec.cases.verified_grid import DEALT, HONEST
 from spec.joint_seed import sign
 from spec.verified_messages import digests_of, proof_statement, table_digest
 from tests.spec.replaying import replay_tests
@@ -81,9 +82,10 @@ def opened_frames(place: int, opened: dict[str, Any]) -> Iterator[Frame]:
 
 
 def second_frames(place: int, sent: dict[str, bytes], signature: bytes) -> Iterator[Frame]:
-    """A node's next messages; a proof that is missing does not come."""
+    """A node's next messages; a missing proof does not come, nor do inverses of bits."""
     if sent:
-        yield words(INVERSES, sent["inverses"], place)
+        if sent["inverses"]:
+            yield words(INVERSES, sent["inverses"], place)
         yield words(PROOF, sent["proof"], place)
     yield octets(STATEMENT, signature, place)
 
@@ -95,6 +97,11 @@ def answer_frames(told: dict[str, Any], signatures: list[bytes]) -> Iterator[Fra
     yield octets(ANSWER, told["coin"] + head + told["signature"])
     for place, part in enumerate(told["parts"]):
         yield words(ANSWER, part, place)
+
+
+def cases_of(study: dict[str, Any]) -> Any:
+    """The vectors' own inputs; where nodes send bits, all cells are one class."""
+    return verified_forms if len(study["classes"]) == 1 else cases
 
 
 # --- parties --------------------------------------------------------------------------------------
@@ -117,7 +124,7 @@ def signed_attempt(study: dict[str, Any]) -> GridAttempt:
 
 def node_at(made: GridAttempt, study: dict[str, Any], place: int) -> VerifiedTable:
     """A node that has sent its first message."""
-    node = table_of_node(made, study, OWNS[place])
+    node = table_of_node(made, study, cases_of(study).OWNS[place])
     node.deal([0])
     assert list(node.masked())
     return node
@@ -189,7 +196,7 @@ def of_answer(study, dealt, statements):
 
 def of_check(study, place, opened, signed, seconds, told, shown):
     """All that the coordinator and a node check of these messages."""
-    made = signed_attempt(study)
+    made, honest_run = signed_attempt(study), cases_of(study).HONEST
     fits = [
         digests_of(salt, each["inverses"], each["proof"]) == digests
         for salt, each, digests in zip(opened["salts"], seconds, told["digests"], strict=False)
@@ -200,7 +207,7 @@ def of_check(study, place, opened, signed, seconds, told, shown):
         for fit, digests, honest in zip(
             [*fits, *[False] * len(study["names"])],
             told["digests"],
-            HONEST["statements"],
+            honest_run["statements"],
             strict=False,
         )
     ]
@@ -208,7 +215,7 @@ def of_check(study, place, opened, signed, seconds, told, shown):
         sign(key, proof_statement(study, number, signed["root"], row), NONCE)
         for number, (key, row) in enumerate(zip(cases.KEYS, rows, strict=True))
     ]
-    firsts = first_messages(opened, shown)
+    firsts = first_messages(opened, [*shown, *(each["table"] for each in honest_run["firsts"])])
     sent = [*seconds, *[{}] * (len(study["names"]) - len(seconds))]
     total = coordinator_with(made, study, firsts)
     is_total = opened["total"] == b"".join(frame.payload for frame in total.total())
@@ -259,11 +266,10 @@ def signs_itself(study, opened, signed, rows) -> Callable[[int, dict[str, bytes]
     return is_own
 
 
-def first_messages(opened: dict[str, Any], shown: list[bytes]) -> list[dict[str, bytes]]:
+def first_messages(opened: dict[str, Any], known: list[bytes]) -> list[dict[str, bytes]]:
     """The nodes' first messages: tables that fit their digests, and what everybody was told."""
     tables = []
     for place, digest in enumerate(opened["tables"]):
-        known = [*shown, *(each["table"] for each in HONEST["firsts"])]
         salt = opened["salts"][place]
         tables.append(next(each for each in known if table_digest(salt, each) == digest))
     rows = zip(tables, *(opened[part] for part in ("lists", "salts", "signatures")), strict=True)
@@ -296,4 +302,7 @@ LIES = {
 _, test_bad_vectors, test_each_check_is_needed = replay_tests("verified_grid", LIES)
 _, test_bad_vectors_of_triples, test_each_check_of_triples_is_needed = replay_tests(
     "verified_triples", {"release": of_release}
+)
+_, test_bad_vectors_of_bits, test_each_check_of_bits_is_needed = replay_tests(
+    "verified_forms", {"collect": of_collect, "check": of_check}
 )

@@ -7,6 +7,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.protocols.grid.test_grid_run import TAKEN
 from tests.protocols.grid.test_grid_run import study_of as library_study_of
@@ -39,7 +41,12 @@ from umpc.protocols.grid.lookup_proof import (
     OPENING,
     PROOF,
     STATEMENT,
+    ProofShape,
     bytes_by_step,
+    inverses,
+    looked_up,
+    shapes_of,
+    values_of,
 )
 from umpc.protocols.grid.masked_form import HISTOGRAM, TOTAL
 from umpc.protocols.grid.operators.triples import TripleForm
@@ -84,7 +91,9 @@ def check_cost(run: Simulated) -> None:
     frames = sent.online + sent.told
     online = sum(len(encode_frame(frame).SerializeToString()) for *_, frame in frames)
     assert online + sum(map(len, sent.shares)) == cost.bytes_online
-    assert {frame.step for *_, frame in frames} == STEPS
+    steps = {frame.step for *_, frame in frames}
+    # bits of tables have no inverses
+    assert steps == STEPS or steps == STEPS - {INVERSES}
     for place, node in enumerate(run.attempt.study.nodes):
         own: Counter[tuple[str, int]] = Counter()
         for sender, receiver, frame in frames:
@@ -112,6 +121,36 @@ def test_nodes_with_no_one_and_many_records(kernel, counts):
     study = verified_study(kernel, len(counts))
     tables = random_tables(counts, f"counts {counts}", high=7)
     run_and_check(study, tables, f"counts {counts}")
+
+
+@pytest.mark.parametrize("kernel", [KENDALL, "a.x == b.x"])
+@pytest.mark.parametrize("counts", [(40, 31, 50), (90, 3, 0, 60)])
+def test_bits_of_tables_and_lists_of_records_release_one_value(kernel, counts):
+    """Records of a small domain, once with bounds so wide that a list takes fewer bytes."""
+    tables = random_tables(counts, f"forms {counts}", high=3)
+    found, widths = [], []
+    for high in ("3", "511"):
+        bounds = {"x": ("0", high), "y": ("0", high)}
+        run = run_and_check(verified_study(kernel, len(counts), **bounds), tables, "forms")
+        found.append(run.report.estimate)
+        widths.append([shape.width for shape in shapes_of(run.attempt)])
+    assert found[0] == found[1]
+    assert widths[0][0] > 0 and not any(widths[1])
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(st.integers(0, 9), max_size=40), st.integers(0, 3), st.randoms())
+def test_both_forms_say_one_number_of_the_lookup(places, spare, source):
+    """Bits of any width that holds the counts, and the list, at a random X."""
+    cells, width = 10, len(places).bit_length() + spare
+    x = np.array([source.randrange(field.P), source.randrange(1, field.P)], dtype=np.uint64)
+    found = []
+    for shape in (ProofShape(len(places)), ProofShape(cells * width, width)):
+        values = values_of(shape, np.array(places, dtype=np.int64))
+        assert len(values) == shape.products
+        inverse = inverses(x, values[: shape.inverted])
+        found.append(looked_up(shape, x, values, inverse).tolist())
+    assert found[0] == found[1]
 
 
 def test_all_records_in_one_cell():
@@ -176,9 +215,10 @@ def frames_of(run: Simulated):
     ]
 
 
-def test_frames_of_all_data_have_the_same_sizes_and_order():
+@pytest.mark.parametrize("counts", [(3, 0, 11), (3, 2000, 11)])
+def test_frames_of_all_data_have_the_same_sizes_and_order(counts):
+    """Also where a node sends bits of its table."""
     study = library_study_of("kendall_tau_b", 3).replaced(adversary=LYING_NODES)
-    counts = (3, 0, 11)
     kinds = ("random", "ties", "bounds", "all equal")
     sets = [tables_of(study, kind, counts, "views") for kind in kinds]
     found = [frames_of(simulate(study, each, Entropy("views"))) for each in sets]
@@ -196,16 +236,23 @@ VIEWED = (HISTOGRAM, LIST, INVERSES, PROOF, ANSWER)
 RUNS = 60
 
 
-def test_what_a_node_says_is_uniform_and_one_law_for_two_records():
-    """The low bits of words of each message, over either record of node-0."""
+@pytest.mark.parametrize("records", [1, 3])
+def test_what_a_node_says_is_uniform_and_one_law_for_two_tables(records):
+    """The low bits of words of each message. All records of node-0 are in one cell or another.
+
+    Of one record it sends a list, of three the bits of four cells.
+    """
     study = verified_study(x=("0", "1"), y=("0", "1"))
     others = (table([1], [0]), table([0], [1]))
+    steps = VIEWED if records == 1 else [step for step in VIEWED if step != INVERSES]
     samples = []
-    for number, mine in enumerate((table([0], [0]), table([1], [1]))):
-        entropy = Entropy(f"verified views {number}")
+    for number in range(2):
+        mine = table([number] * records, [number] * records)
+        entropy = Entropy(f"verified views {records} {number}")
         runs = [simulate(study, [mine, *others], entropy) for _ in range(RUNS)]
-        samples.append({step: np.array([int(words(r, step)) & 7 for r in runs]) for step in VIEWED})
-    for step in VIEWED:
+        assert (shapes_of(runs[0].attempt)[0].width > 0) == (records > 1)
+        samples.append({step: np.array([int(words(r, step)) & 7 for r in runs]) for step in steps})
+    for step in steps:
         p = homogeneity(samples[0][step], samples[1][step])
         assert p > ALPHA, f"{step} tells the records apart: p = {p:.1e}"
         p = min(uniformity(sample[step], 8) for sample in samples)

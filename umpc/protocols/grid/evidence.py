@@ -167,7 +167,8 @@ def proven_by(data: bytes, study: Study, verify: Verify, dealer: bytes) -> tuple
         _require(is_signed(other, shown.other[size:]), f"{name} has not signed both statements")
         _require(other != statement, "both statements are one")
         return name, "signed two statements in one attempt"
-    said = Said(shown.node, shown.member.records)
+    grid = require(grid_of(study), Grid)
+    said = Said(shown.node, proofs.ProofShape.of(grid.cells, shown.member.records))
     said.take_bytes(shown.parts)
     opened = is_signature(holder.key, said.opened_as(attempt), said.opening.signature)
     is_own = opened and said.statement(statement.root) == statement
@@ -181,12 +182,13 @@ def proven_by(data: bytes, study: Study, verify: Verify, dealer: bytes) -> tuple
     is_told = len(shown.rows) == len(study.nodes) and shown.rows[shown.node] == row
     is_told = is_told and is_signature(witness.key, answer, shown.answered)
     _require(is_told, "the dealer has not signed its answer")
-    return name, _false_proof(shown, study, attempt, said, statement.root)
+    return name, _false_proof(shown, study, grid, attempt, said, statement.root)
 
 
-def _false_proof(shown: SignedLie, study: Study, attempt: bytes, said: Said, root: bytes) -> str:
+def _false_proof(
+    shown: SignedLie, study: Study, grid: Grid, attempt: bytes, said: Said, root: bytes
+) -> str:
     """The lie in words, from signed messages. Raises: EncodingError where nothing is."""
-    grid = require(grid_of(study), Grid)
     classes = proofs.classes_of(study, grid)
     masks = FieldVector(proofs.ANSWER, proofs.answer_layout(said.shape, len(classes), shown.node))
     put_bytes(masks, shown.part)
@@ -201,10 +203,10 @@ def _false_proof(shown: SignedLie, study: Study, attempt: bytes, said: Said, roo
     state.update(shown.table)
     _require(state.digest() == said.opening.table, "its table is not the one that was signed")
     at_cells = field.inner_fk(table.values, inverses_of_cells(root, grid.cells))
-    told = np.array(shown.member.classes[: len(classes)], dtype=np.uint64)
+    told = np.array(proofs.counts_of(study, shown.member), dtype=np.uint64)
     counts = [int(field.total(table.values[cells])) for cells in classes]
     counted = np.array(counts, dtype=np.uint64)
-    is_table = np.array_equal(looked_up(said, looked), at_cells)
+    is_table = np.array_equal(looked_up(said, root, looked), at_cells)
     fits = np.array_equal(field.subtract(counted, masks.values[size + 2 :]), told)
     _require(not (is_table and fits), "its table is that of its records")
     return "sent a table that is not the histogram of its records"

@@ -9,13 +9,17 @@ knowledge that w_i·(X − y_i) = 1 for all i, and then
 says that H counts cells of the table, each record once. Both sides are linear in what the nodes
 sent and in what the dealer knows, so each side is added up where it is known.
 
-*Linear proof.* The products Σ ρ^i·((X − y_i)·w_i − 1) = 0 of one node, with proofs of √n elements
-(Boneh, Boyle, Corrigan-Gibbs, Gilboa & Ishai 2019, section 4). The factors are cut into L wires a
-side, of N − 1 calls each. A wire is the polynomial of degree below N that has a random value at the
-first N-th root of unity, and the wire's factors at the others. The proof is the random values, and
-the values of p = Σ f_j·g_j at the 2N-th roots. At one r outside F, the check reads f_j(r), g_j(r),
-p(r) and Σ p. They are uniform, or follow from what everybody knows: the random values hide the
-wires at one r, so a proof is read at one r only.
+*Bits.* Where they take fewer bytes, ŷ holds the bits v_i of each cell's count instead, and there is
+no ŵ. The node proves v_i·(v_i − 1) = 0, and its side of the lookup is Σ_c T(c)/(X − c), where T(c)
+is the number with these bits. Each value is a number of F, in either form.
+
+*Linear proof.* The products Σ ρ^i·((X − y_i)·w_i − 1) = 0 of one node, or those of its bits, with
+proofs of √n elements (Boneh, Boyle, Corrigan-Gibbs, Gilboa & Ishai 2019, section 4). The factors
+are cut into L wires a side, of N − 1 calls each. A wire is the polynomial of degree below N that
+has a random value at the first N-th root of unity, and the wire's factors at the others. The proof
+is the random values, and the values of p = Σ f_j·g_j at the 2N-th roots. At one r outside F, the
+check reads f_j(r), g_j(r), p(r) and Σ p. They are uniform, or follow from what everybody knows: the
+random values hide the wires at one r, so a proof is read at one r only.
 
 Paper: none of this setting; spec/verified_grid.py has the protocol, docs/privacy.md the proof.
 Elements of F are uint64 below p; elements of K have a last axis of 2 (`umpc/crypto/field.py`).
@@ -46,6 +50,7 @@ from umpc.protocols.grid.settings import PAIRS, instead_of_proof
 from umpc.study.document import Study
 from umpc.study.messages import frame_bytes
 from umpc.study.settings import HONEST
+from umpc.study.sizes import Member
 
 Digest = Any
 """One of hashlib."""
@@ -55,17 +60,40 @@ CLEAR = 1
 MASKED = 0
 
 
+VALUE_BYTES = 8
+"""Bytes of a bit of a cell."""
+LIST_BYTES = 24
+"""Bytes of a record in both lists."""
+
+
 @dataclass(frozen=True)
 class ProofShape:
-    """The wires and calls of a proof over a list of `records` products."""
+    """The wires and calls of a proof of `products` products, one for each value of a node.
 
-    records: int
+    width: bits of a cell, if the values are those of the node's table; 0 if they list its records.
+    """
+
+    products: int
+    width: int = 0
+
+    @classmethod
+    def of(cls, cells: int, records: int) -> ProofShape:
+        """A node's shape, in the form of fewer bytes."""
+        width = records.bit_length()
+        if VALUE_BYTES * cells * width < LIST_BYTES * records:
+            return cls(cells * width, width)
+        return cls(records)
+
+    @property
+    def inverted(self) -> int:
+        """The values of which the node says the inverses w."""
+        return 0 if self.width else self.products
 
     @cached_property
     def places(self) -> int:
         """N ≥ 2, the least power of two with (N − 1)² ≥ n: the places of a wire."""
         found = 2
-        while (found - 1) ** 2 < self.records:
+        while (found - 1) ** 2 < self.products:
             found *= 2
         return found
 
@@ -77,7 +105,7 @@ class ProofShape:
     @property
     def wires(self) -> int:
         """L, the wires of a side."""
-        return -(-self.records // self.calls)
+        return -(-self.products // self.calls)
 
     @property
     def size(self) -> int:
@@ -90,10 +118,38 @@ class ProofShape:
         return 2 * self.wires + 2
 
     def as_wires(self, factors: Words) -> Words:
-        """(records, 2) → (wires, calls, 2): number c·L + j is in call c of wire j; zeros behind."""
+        """(products, 2) → (wires, calls, 2). Number c·L + j is in call c of wire j."""
         padded = np.zeros((self.wires * self.calls, 2), dtype=np.uint64)
-        padded[: self.records] = factors
+        padded[: self.products] = factors
         return padded.reshape(self.calls, self.wires, 2).swapaxes(0, 1)
+
+
+def values_of(shape: ProofShape, places: Integers) -> Words:
+    """A node's values: the cell of each record, or the bits of its table, the lowest first.
+
+    Args: places: (records,), the cell of each record. Returns: (products,).
+    """
+    if not shape.width:
+        return places.astype(np.uint64)
+    cells = shape.products // shape.width
+    counts = np.bincount(places, minlength=cells)[:cells, None]
+    return (counts >> np.arange(shape.width) & 1).astype(np.uint64).reshape(-1)
+
+
+def both_factors(
+    shape: ProofShape, x: Words, powers: Words, values: Words, inverse: Words, part: int
+) -> tuple[Words, Words]:
+    """The factors of all products, linear in values and inverses but for the `part` that is CLEAR.
+
+    Args: values: (products,). inverse: (inverted, 2). Returns: (products, 2) twice.
+    """
+    if not shape.width:
+        # (X − y_i)·ρ^i and w_i
+        return left_factors(x, values, powers, part), inverse
+    # v_i·ρ^i and v_i − 1
+    right = np.zeros((len(values), 2), dtype=np.uint64)
+    right[:, 0] = field.subtract(values, np.full_like(values, part))
+    return field.negate(left_factors(x, values, powers, MASKED)), right
 
 
 def left_factors(x: Words, cells: Words, powers: Words, part: int) -> Words:
@@ -153,9 +209,27 @@ def products_hold(shape: ProofShape, opened: Words, powers: Words) -> bool:
     """Whether the opened point belongs to true products. Args: opened: of both parts, added up."""
     wires = shape.wires
     at_r = field.inner_k(opened[:wires], opened[wires : 2 * wires])
-    # p(r) = Σ f_j(r)·g_j(r), and every product is ρ^i
+    # p(r) = Σ f_j(r)·g_j(r), and every product is ρ^i, or 0 of a bit
     is_product = np.array_equal(at_r, opened[-2])
-    return is_product and np.array_equal(opened[-1], field.total(powers, 0))
+    due = field.total(powers[: shape.inverted], 0)
+    return is_product and np.array_equal(opened[-1], due)
+
+
+def looked_up(shape: ProofShape, x: Words, values: Words, inverse: Words) -> Words:
+    """A node's side of the lookup, linear in both: Σ w_i, or Σ T(c)/(X − c) of bits. Returns: (2,).
+
+    Args: as of `both_factors`.
+    """
+    found = field.total(inverse, 0)
+    if not shape.width:
+        return found
+    bits = values.reshape(-1, shape.width)
+    at_cells = inverses(x, np.arange(len(bits), dtype=np.uint64))
+    # T(c) = Σ 2^k·v, from the highest bit
+    for k in reversed(range(shape.width)):
+        one = field.inner_fk(np.ascontiguousarray(bits[:, k]), at_cells)
+        found = field.add(field.add(found, found), one)
+    return found
 
 
 def inverses(x: Words, cells: Words) -> Words:
@@ -179,8 +253,6 @@ SALT_BYTES = 32
 OPENING_BYTES = SALT_BYTES + DIGEST_BYTES + SIGNATURE_BYTES
 STATEMENT_BYTES = 3 * DIGEST_BYTES
 STATEMENT = "statement"
-LIST_BYTES = 24
-"""Bytes of a record in both lists."""
 MOST_GROWTH_BITS = 60
 """So that an operator is applied to pieces of three bits or more (`PrimeField.linear`)."""
 MOST_RECORDS = 1 << 25
@@ -198,34 +270,41 @@ def answer_head_bytes(nodes: int) -> int:
 
 
 def cells_by_class(attempt: GridAttempt) -> list[Integers]:
-    """The cells of each class of a public label; empty where the study has none."""
+    """The cells of each class of a public label; all cells are one class without it."""
     return classes_of(attempt.study, require(attempt.grid, Grid))
 
 
 def classes_of(study: Study, grid: Grid) -> list[Integers]:
     """`cells_by_class` of any attempt at a study."""
     if not study.two_sample:
-        return []
+        # so bits of a table, too, are those of as many records as told
+        return [np.arange(grid.cells)]
     layout = grid.layout
     place = next(k for k, axis in enumerate(layout.axes) if axis.field == study.label)
     digits = np.indices(layout.shape[1:])[place].reshape(-1)
     return [np.flatnonzero(digits == each) for each in range(layout.axes[place].size)]
 
 
-def records_of(attempt: GridAttempt) -> list[int]:
-    """The records of each node, as it told them."""
-    return [member.records for member in attempt.members]
+def counts_of(study: Study, member: Member) -> list[int]:
+    """A node's records of each class, as it told them."""
+    return list(member.classes) if study.two_sample else [member.records]
+
+
+def shapes_of(attempt: GridAttempt) -> list[ProofShape]:
+    """The shape of each node's proof."""
+    cells = attempt.layout.cells
+    return [ProofShape.of(cells, member.records) for member in attempt.members]
 
 
 def bytes_by_step(attempt: GridAttempt, node: int) -> dict[tuple[str, int], int]:
     """Bytes of all frames that a node sends and gets on data, by (step, round)."""
-    shapes = [ProofShape(records) for records in records_of(attempt)]
+    shapes = shapes_of(attempt)
     found = {(step, 0): attempt.layout.wire_bytes(step) for step in (HISTOGRAM, TOTAL)}
     # a node's own frames go up, and those of all others come down
     for place, shape in enumerate(shapes):
         layouts = (
-            (LIST, MaskLayout(PRIME, shape.records, (place,))),
-            (INVERSES, MaskLayout(PRIME, 2 * shape.records, (place,))),
+            (LIST, MaskLayout(PRIME, shape.products, (place,))),
+            (INVERSES, MaskLayout(PRIME, 2 * shape.inverted, (place,))),
             (PROOF, MaskLayout(PRIME, 2 * shape.size, (place,))),
             (ANSWER, answer_layout(shape, len(cells_by_class(attempt)), place)),
         )
@@ -273,7 +352,7 @@ def check_lists(records: Sequence[int]) -> None:
     """Refuse lists that would fill every node's memory. Raises: RangeError."""
     if sum(records) > MOST_RECORDS:
         raise RangeError(
-            f"every node gets {LIST_BYTES} bytes for each record, and the nodes have "
+            f"every node gets up to {LIST_BYTES} bytes for each record, and the nodes have "
             f"{sum(records)} records; at most {MOST_RECORDS} are possible in this grade. Take "
             f"{PAIRS}"
         )

@@ -12,8 +12,9 @@ nothing. The tables, lists and shares are in F (`umpc/crypto/prime_field.py`).
 |   | dealer → all | once, if they have one root: a coin, and the masks' part of all checks |
 |   | coordinator → node | of each other node ŵ and the proof; last, all signatures |
 
-Each node then adds both parts up, and makes its share only if every proof holds and the total is
-the sum of the lists. `lookup_proof.py` has the algebra, docs/privacy.md the proof.
+A node's y are the cells of its records or, where that takes fewer bytes, the bits of its table. For
+bits there is no ŵ. Each node then adds both parts up, and makes its share only if every proof holds
+and the total is the sum of the lists. `lookup_proof.py` has the algebra, docs/privacy.md the proof.
 
 *Who lied.* Bytes that do not fit a signature are the relay's fault, never the signer's. A proof
 that fails is its author's, who signed it. The coordinator has every ĥ, so it names a node whose
@@ -60,7 +61,8 @@ from umpc.protocols.grid.lookup_proof import (
     answer_head_bytes,
     answer_layout,
     cells_by_class,
-    records_of,
+    counts_of,
+    shapes_of,
 )
 from umpc.protocols.grid.masked_form import STEP, MaskLayout, mask_stream
 from umpc.study.messages import Frame
@@ -202,13 +204,12 @@ def incomplete(parts: Sequence[Part]) -> list[Part]:
 class Said:
     """All that one node says in an attempt, as everybody gets it."""
 
-    def __init__(self, node: int, records: int):
-        shape = ProofShape(records)
+    def __init__(self, node: int, shape: ProofShape):
         self.node = node
         self.shape = shape
-        self.cells = FieldVector(LIST, MaskLayout(PRIME, records, (node,)))
+        self.cells = FieldVector(LIST, MaskLayout(PRIME, shape.products, (node,)))
         self.opening = TableOpening(node)
-        self.inverses = FieldVector(INVERSES, MaskLayout(PRIME, 2 * records, (node,)))
+        self.inverses = FieldVector(INVERSES, MaskLayout(PRIME, 2 * shape.inverted, (node,)))
         self.proof = FieldVector(PROOF, MaskLayout(PRIME, 2 * shape.size, (node,)))
         self.signature = FixedBytes(STATEMENT, node, SIGNATURE_BYTES)
 
@@ -252,18 +253,17 @@ class DealerAnswer:
     """
 
     def __init__(self, attempt: GridAttempt):
-        nodes = range(len(attempt.members))
         self.attempt = attempt
         self.coin = b""
         self.signature = b""
         self.statements: list[NodeStatement] = []
         self.signatures: list[bytes] = []
+        self._shapes = shapes_of(attempt)
         classes = len(cells_by_class(attempt))
         self.parts = [
-            FieldVector(ANSWER, answer_layout(ProofShape(records), classes, node))
-            for node, records in zip(nodes, records_of(attempt), strict=True)
+            FieldVector(ANSWER, answer_layout(shape, classes, node))
+            for node, shape in enumerate(self._shapes)
         ]
-        self._shapes = [ProofShape(records) for records in records_of(attempt)]
         self._is_begun = False
 
     @property
@@ -349,7 +349,7 @@ class VerifiedTranscript:
         self.keys = keys
         self.names = [member.name for member in attempt.members]
         self.relay = attempt.study.coordinator
-        self.said = [Said(node, each) for node, each in enumerate(records_of(attempt))]
+        self.said = [Said(node, each) for node, each in enumerate(shapes_of(attempt))]
 
     def root(self, total: bytes) -> bytes:
         """R. Args: total: the bytes of Ĥ."""
@@ -430,12 +430,12 @@ class VerifiedTranscript:
         said = self.said[node]
         if not proof_holds(self.attempt.id, said, root, answer.coin, answer.opened(node)):
             raise ProvenLie(
-                f"{self.names[node]} sent a proof that does not hold: its list of cells and its "
-                "second list do not belong together; nothing was released",
+                f"{self.names[node]} sent a proof that does not hold: what it masked is no "
+                "list of records and no bits of a table; nothing was released",
                 culprit=self.names[node],
                 step=STEP,
             )
-        return looked_up(said, answer.looked_up(node))
+        return looked_up(said, root, answer.looked_up(node))
 
     def classes_fit(self, counted: Sequence[int], answer: DealerAnswer, *nodes: int) -> bool:
         """Whether a masked table has as many records of each public class as told.
@@ -444,8 +444,9 @@ class VerifiedTranscript:
             total of all by default.
         """
         places = nodes or range(len(self.said))
+        told = [counts_of(self.attempt.study, member) for member in self.attempt.members]
         for number, masked in enumerate(counted):
-            counts = [self.attempt.members[place].classes[number] for place in places]
+            counts = [told[place][number] for place in places]
             masks = sum(int(answer.of_classes(place)[number]) for place in places)
             if (masked - masks - sum(counts)) % field.P:
                 return False
@@ -465,18 +466,19 @@ def proof_holds(attempt: bytes, said: Said, root: bytes, coin: bytes, opened: Wo
     x = proofs.challenge_x(root)
     rho = proofs.challenge_rho(root, said.node, said.inverses_digest)
     r = proofs.challenge_r(attempt, coin)
-    powers = field.powers(rho, shape.records)
+    powers = field.powers(rho, shape.products)
     inverse = said.inverses.values.reshape(-1, 2)
     proof = said.proof.values.reshape(-1, 2)
-    left = proofs.left_factors(x, said.cells.values, powers, CLEAR)
+    factors = proofs.both_factors(shape, x, powers, said.cells.values, inverse, CLEAR)
     # both parts of one point: what was sent, and the masks
-    public = proofs.read_at(shape, left, inverse, proof, r)
+    public = proofs.read_at(shape, *factors, proof, r)
     return proofs.products_hold(shape, field.add(public, opened), powers)
 
 
-def looked_up(said: Said, masks: Words) -> Words:
+def looked_up(said: Said, root: bytes, masks: Words) -> Words:
     """Σ 1/(X − y_i) + ⟨a, 1/(X − c)⟩ of one node: (2,). Args: masks: the dealer's number."""
-    return field.add(field.total(said.inverses.values.reshape(-1, 2), 0), masks)
+    sent = said.cells.values, said.inverses.values.reshape(-1, 2)
+    return field.add(proofs.looked_up(said.shape, proofs.challenge_x(root), *sent), masks)
 
 
 def inverses_of_cells(root: bytes, cells: int) -> Words:
@@ -528,17 +530,16 @@ class VerifiedDealing(GridDealing):
         x, r = proofs.challenge_x(root), proofs.challenge_r(self.attempt.id, found.coin)
         places = np.arange(self.attempt.layout.cells, dtype=np.uint64)
         at_cells = proofs.inverses(x, places)
-        for node, (seed, records) in enumerate(zip(seeds, records_of(self.attempt), strict=True)):
-            shape = ProofShape(records)
+        for node, (seed, shape) in enumerate(zip(seeds, shapes_of(self.attempt), strict=True)):
             rho = proofs.challenge_rho(root, node, statements[node].inverses)
-            powers = field.powers(rho, records)
-            part = self._part(seed, shape, powers, at_cells, r)
+            powers = field.powers(rho, shape.products)
+            part = self._part(seed, shape, powers, x, at_cells, r)
             found.parts[node].put(part)
         found.signature = sign(found.signed_as)
         yield from found.frames()
 
     def _part(
-        self, seed: bytes, shape: ProofShape, powers: Words, at_cells: Words, r: Words
+        self, seed: bytes, shape: ProofShape, powers: Words, x: Words, at_cells: Words, r: Words
     ) -> Words:
         """A node's part, from its masks alone: words of F, as `DealerAnswer` has them."""
         attempt = self.attempt.id
@@ -546,15 +547,16 @@ class VerifiedDealing(GridDealing):
         def mask(label: str, count: int) -> Words:
             return field.field_elements(Stream(derive(seed, label, attempt)), count)
 
-        cells = mask("verified list", shape.records)
-        inverse = mask("verified inverses", 2 * shape.records).reshape(-1, 2)
+        values = mask("verified list", shape.products)
+        inverse = mask("verified inverses", 2 * shape.inverted).reshape(-1, 2)
         proof = mask("verified proof", 2 * shape.size).reshape(-1, 2)
         table = field.field_elements(mask_stream(seed, attempt), len(at_cells))
         # X − y = (X − ŷ) + b: the masks count negatively
-        zero = np.zeros(2, dtype=np.uint64)
-        left = field.negate(proofs.left_factors(zero, cells, powers, MASKED))
-        opened = proofs.read_at(shape, left, field.negate(inverse), field.negate(proof), r)
+        minus = field.negate(values), field.negate(inverse)
+        factors = proofs.both_factors(shape, x, powers, *minus, MASKED)
+        opened = proofs.read_at(shape, *factors, field.negate(proof), r)
         # one number: the two sides apart would tell a table's fingerprint
-        looked_up = field.subtract(field.inner_fk(table, at_cells), field.total(inverse, 0))
+        said = proofs.looked_up(shape, x, values, inverse)
+        looked_up = field.subtract(field.inner_fk(table, at_cells), said)
         classes = [field.total(table[cells]) for cells in cells_by_class(self.attempt)]
         return np.concatenate([opened.reshape(-1), looked_up, np.array(classes, dtype=np.uint64)])

@@ -54,7 +54,7 @@ class VerifiedTable(NodeTable):
         self.answer = DealerAnswer(attempt)
         self._said = self.transcript.said[node]
         self._entropy = entropy
-        self._places: Words | None = None
+        self._values: Words | None = None
         self._exchange = 0
         self._root = b""
         self._due = self._parts_due()
@@ -66,8 +66,8 @@ class VerifiedTable(NodeTable):
         return self._total.astype(np.uint64, copy=False)
 
     def put_places(self, places: Integers) -> None:
-        """The cell of each of the node's records."""
-        self._places = places.astype(np.uint64)
+        """The cell of each of the node's records, of which its values are made."""
+        self._values = proofs.values_of(self._said.shape, places)
 
     def _stream(self, label: str) -> Stream:
         return Stream(derive(self._seed, label, self.attempt.id))
@@ -91,37 +91,37 @@ class VerifiedTable(NodeTable):
             yield frame
         opening.data += state.digest()
         # ŷ = y + b
-        mask = field.field_elements(self._stream("verified list"), said.shape.records)
-        said.cells.put(field.add(self._own_places, mask))
+        mask = field.field_elements(self._stream("verified list"), said.shape.products)
+        said.cells.put(field.add(self._own_values, mask))
         yield from said.cells.frames()
         opening.data += self._own.sign(said.opened_as(self.attempt.id))
         yield from opening.frames()
 
     @property
-    def _own_places(self) -> Words:
-        if self._places is None:
+    def _own_values(self) -> Words:
+        if self._values is None:
             raise LocalProtocolError("the cells of the node's records were not counted")
-        return self._places
+        return self._values
 
     def _prove(self) -> Iterator[Frame]:
         """ŵ, and the masked proof."""
-        said, places = self._said, self._own_places
+        said, values = self._said, self._own_values
         shape, x = said.shape, proofs.challenge_x(self._root)
-        # w_i = 1/(X − y_i)
-        inverse = proofs.inverses(x, places)
-        mask = field.field_elements(self._stream("verified inverses"), 2 * shape.records)
+        # w_i = 1/(X − y_i), none of bits
+        inverse = proofs.inverses(x, values[: shape.inverted])
+        mask = field.field_elements(self._stream("verified inverses"), 2 * shape.inverted)
         said.inverses.put(field.add(inverse.reshape(-1), mask))
         yield from said.inverses.frames()
         rho = proofs.challenge_rho(self._root, self.node, said.inverses_digest)
-        powers = field.powers(rho, shape.records)
-        left = proofs.left_factors(x, places, powers, CLEAR)
+        powers = field.powers(rho, shape.products)
+        factors = proofs.both_factors(shape, x, powers, values, inverse, CLEAR)
         wires = Stream(derive(self._entropy(SEED_BYTES), "wires", self.attempt.id))
         random = field.field_elements(wires, 4 * shape.wires).reshape(-1, 2)
-        proof = proofs.make_proof(shape, left, inverse, random)
+        proof = proofs.make_proof(shape, *factors, random)
         mask = field.field_elements(self._stream("verified proof"), 2 * shape.size)
         said.proof.put(field.add(proof.reshape(-1), mask))
         yield from said.proof.frames()
-        self._places = None
+        self._values = None
         said.signature.data = self.sign()
         yield from said.signature.frames()
 
