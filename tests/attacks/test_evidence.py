@@ -17,9 +17,12 @@ from tests.attacks.test_verified_grid import (
     PROOFS,
     TABLES,
     at,
+    WEIGHTY_BITS,
     begun,
+    begun_with_bits,
     signed_by_liar,
     two_classes,
+    values_with,
 )
 from tests.support.studies import Entropy, random_tables
 from tests.support.verified import VerifiedRun
@@ -104,6 +107,33 @@ def test_a_false_proof_is_proven_by_the_coordinator_and_by_each_node(name):
 def test_a_false_table_is_proven_by_the_coordinator(name):
     evidence = by_coordinator(false_table(name))
     assert proven(evidence) == ("node-1", "sent a table that is not the histogram of its records")
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_table_that_is_not_of_its_bits_is_proven_by_the_coordinator(name):
+    run = begun_with_bits()
+    TABLES[name](run)
+    evidence = by_coordinator(run.up().down().up().ask().down())
+    assert proven(evidence) == ("node-1", "sent a table that is not the histogram of its records")
+
+
+def test_one_record_more_than_told_in_a_table_and_its_bits_is_proven():
+    run = begun_with_bits()
+    run.put_records(LIAR, [*run.cells_of(LIAR), 0])
+    evidence = by_coordinator(run.up().down().up().ask().down())
+    assert proven(evidence) == ("node-1", "sent a table that is not the histogram of its records")
+
+
+def test_values_that_are_no_bits_are_proven_by_the_coordinator_and_by_each_node():
+    run = begun_with_bits()
+    with values_with(*WEIGHTY_BITS):
+        run.tables[LIAR].put_places(np.array(run.cells_of(LIAR)))
+    run.up().down().up().ask().down()
+    told = run.signatures
+    found = [by_coordinator(run)]
+    found += [lie_of(lambda one=run.tables[p]: one.confirm(told)).evidence for p in (0, 2)]
+    for evidence in found:
+        assert proven(evidence) == ("node-1", "sent a proof that does not hold")
 
 
 def test_false_counts_of_classes_are_proven():

@@ -124,14 +124,33 @@ TABLES: dict[str, Lie] = {
 
 
 SETS = {"pairs": (KENDALL, 2), "triples": (SPEARMAN, 3)}
+FEW_CELLS = {"x": ("0", "3"), "y": ("0", "1")}
+MANY = (20, 27, 16)
+"""So many records in eight cells that each node sends the bits of its table, five for a cell."""
 
 
-@pytest.mark.parametrize("sets", SETS)
+def begun_with_bits(kernel: str = KENDALL, degree: int = 2) -> VerifiedRun:
+    """Honest nodes that send bits. Each cell of the liar has records; cell 1 has two or three."""
+    tables = [table(np.arange(n) % 4, np.arange(n) // 4 % 2) for n in MANY]
+    run = begun(kernel, tables, degree=degree, **FEW_CELLS)
+    assert all(said.shape.width == 5 for said in run.adding.transcript.said)
+    return run
+
+
+FORMS = {
+    **{sets: lambda given=given: begun(given[0], degree=given[1]) for sets, given in SETS.items()},
+    **{
+        f"bits of {sets}": lambda given=given: begun_with_bits(*given)
+        for sets, given in SETS.items()
+    },
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", TABLES)
-def test_a_table_that_is_not_its_list_names_its_node(name, sets):
+def test_a_table_that_is_not_its_list_names_its_node(name, form):
     """An honest coordinator checks each node's own table, before anybody has all signatures."""
-    kernel, degree = SETS[sets]
-    run = begun(kernel, degree=degree)
+    run = FORMS[form]()
     TABLES[name](run)
     run.up().down().up().ask().down()
     check = "a table is that of its records"
@@ -141,12 +160,11 @@ def test_a_table_that_is_not_its_list_names_its_node(name, sets):
     no_share(run)
 
 
-@pytest.mark.parametrize("sets", SETS)
+@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", TABLES)
-def test_nodes_refuse_it_too_behind_a_coordinator_that_checks_nothing(name, sets):
+def test_nodes_refuse_it_too_behind_a_coordinator_that_checks_nothing(name, form):
     """They see the sum of all tables only, so they name the coordinator, who did not say whose."""
-    kernel, degree = SETS[sets]
-    run = begun(kernel, degree=degree)
+    run = FORMS[form]()
     TABLES[name](run)
     run.up().down().up().ask().down()
     check, signatures = "the total is that of all tables", run.signatures
@@ -178,6 +196,24 @@ def test_one_honest_node_refuses_it_however_few_nodes_the_study_says_may_lie(nam
     with without(check):
         run.tables[0].confirm(signatures)
     assert run.tables[0].shares, "power: without the check the node makes a share"
+
+
+@pytest.mark.parametrize("more", [-1, 1])
+def test_bits_of_another_number_of_records_name_their_node(more):
+    """A list has as many cells as records. Bits fit their table, so only its sum tells."""
+    run = begun_with_bits()
+    cells = run.cells_of(LIAR)
+    run.put_records(LIAR, [*cells, 0] if more > 0 else cells[1:])
+    run.up().down().up().ask().down()
+    told = run.signatures
+    check = "classes are as told"
+    assert is_refused(lambda: run.adding.check_signed(told), check, "node-1")
+    assert [run.verdicts(told)[place].culprit for place in HONEST] == ["coordinator"] * 2
+    no_share(run)
+    with without(check), without("the total is that of all tables"):
+        run.adding.check_signed(told)
+        run.tables[0].confirm(told)
+    assert run.tables[0].shares, "power: products and the lookup hold"
 
 
 WEIGHTY: dict[str, Lie] = {
@@ -275,6 +311,69 @@ def test_a_proof_that_does_not_hold_names_its_author(name):
     with without(check):
         assert not is_refused(lambda: run.adding.check_signed(told), check, "node-1")
         assert not is_refused(lambda: run.tables[0].confirm(told), check, "node-1")
+
+
+def values_with(*changes: tuple[int, int, int]) -> Any:
+    """Other numbers in place of bits. Args: changes: cell, place of the bit, and what is added."""
+
+    def values_of(honest: Any, shape: Any, places: Any) -> Any:
+        found = honest(shape, places).copy()
+        for cell, bit, more in changes:
+            place = cell * shape.width + bit
+            found[place] = (int(found[place]) + more) % field.P
+        return found
+
+    return lying("node", values_of=values_of)
+
+
+NO_BITS: dict[str, tuple[tuple[int, int, int], ...]] = {
+    "a bit is 2 or 3 in place of the next bit": ((1, 0, 2), (1, 1, -1)),
+    "a bit is -1 or -2 beside more of the next bit": ((2, 0, -2), (2, 1, 1)),
+    "halves": ((3, 0, 1), (3, 1, -HALF)),
+    "a large bit and its negative": ((1, 0, 2**40), (1, 3, -(2**37))),
+}
+"""Changes after which the numbers of records in all cells are the same."""
+WEIGHTY_BITS = ((1, 0, 2**20), (6, 0, -(2**20)))
+"""Two cells with other numbers of records, whose sum is right."""
+
+
+@pytest.mark.parametrize("name", [*NO_BITS, "weighty cells"])
+def test_values_that_are_no_bits_name_their_node(name):
+    """The table, its sum, and the lookup are right. So only the products tell."""
+    run = begun_with_bits()
+    changes = NO_BITS.get(name, WEIGHTY_BITS)
+    if name not in NO_BITS:
+        adding(**{f"c{cell}": more for cell, _, more in changes})(run)
+    with values_with(*changes):
+        run.tables[LIAR].put_places(np.array(run.cells_of(LIAR)))
+    run.up().down().up().ask().down()
+    check, told = "products of a node", run.signatures
+    assert is_refused(lambda: run.adding.check_signed(told), check, "node-1")
+    for place in HONEST:
+        confirm = run.tables[place].confirm
+        assert is_refused(lambda one=confirm: one(told), check, "node-1")
+    no_share(run)
+    with without(check):
+        run.adding.check_signed(told)
+        run.tables[0].confirm(told)
+    assert run.tables[0].shares, "power: without the check the node makes a share"
+
+
+BENT = {"a seed": 1, "a call": 14, "a value between calls": 15}
+"""Behind the seeds of twelve wires are the values of p."""
+
+
+@pytest.mark.parametrize("name", BENT)
+def test_a_bent_proof_of_bits_names_its_author(name):
+    run = begun_with_bits().up().down()
+    run.up(liar=LIAR, lie=lying("node", make_proof=bent_at(BENT[name]))).ask().down()
+    check, told = "products of a node", run.signatures
+    assert run.adding.transcript.said[LIAR].shape.wires == 6
+    assert is_refused(lambda: run.adding.check_signed(told), check, "node-1")
+    assert is_refused(lambda: run.tables[0].confirm(told), check, "node-1")
+    no_share(run)
+    with without(check):
+        assert not is_refused(lambda: run.adding.check_signed(told), check, "node-1")
 
 
 # --- a node signs something else ------------------------------------------------------------------
