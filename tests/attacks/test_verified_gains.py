@@ -137,8 +137,9 @@ EARLY = bytes(32)
 
 
 def lacking(inverses: Any, x: Any) -> Any:
-    """MORE/(X − A): what the lookup lacks where a table has more in cell A than its list."""
-    return field.scale(np.uint64(MORE), inverses(x, np.array([A], dtype=np.uint64))[0])
+    """MORE/(X − A) − MORE/(X − B), which the lookup lacks of a table that is `WEIGHTY`."""
+    more, less = inverses(x, np.array([A, B], dtype=np.uint64))
+    return field.scale(np.uint64(MORE), field.subtract(more, less))
 
 
 def other_inverses(run: VerifiedRun) -> AbstractContextManager:
@@ -152,27 +153,29 @@ def other_inverses(run: VerifiedRun) -> AbstractContextManager:
     return lying("node", inverses=inverses)
 
 
-AMPLIFIED = LIES["amplified cell"]
+WEIGHTY = at(a=MORE, b=-MORE)
+"""A false table of as many records as told, as the sum over all cells is checked, too."""
 
 
 def test_inverses_that_nobody_checks_would_hide_a_false_table():
     """The lookup alone holds: only the products tell w from other numbers."""
-    assert is_refused(lambda: weight(AMPLIFIED, other_inverses), PRODUCTS, "node-1")
+    assert is_refused(lambda: weight(WEIGHTY, other_inverses), PRODUCTS, "node-1")
     with without(PRODUCTS):
-        moved, covered = weight(AMPLIFIED, other_inverses)
+        moved, covered = weight(WEIGHTY, other_inverses)
     assert moved > covered + MORE
 
 
 def hidden_from_x(run: VerifiedRun) -> None:
-    """Two cells make up for a third one at the point that the liar expects."""
+    """Three cells, which add up to zero, make up for two others at the expected point."""
     x = proofs.challenge_x(EARLY)
-    first, second, third = proofs.inverses(x, np.array([0, 1, A], dtype=np.uint64)).tolist()
-    # v·first + w·second = −MORE·third, in both coordinates
-    due = [-MORE * each % field.P for each in third]
+    three = proofs.inverses(x, np.arange(3, dtype=np.uint64))
+    first, second = field.subtract(three[:2], three[2]).tolist()
+    # v·(f_0 − f_2) + w·(f_1 − f_2) = −lacking, in both coordinates
+    due = field.negate(lacking(proofs.inverses, x)).tolist()
     det = pow(first[0] * second[1] - first[1] * second[0], -1, field.P)
     v = (due[0] * second[1] - due[1] * second[0]) * det % field.P
     w = (first[0] * due[1] - first[1] * due[0]) * det % field.P
-    adding(c0=v, c1=w, **{f"c{A}": MORE})(run)
+    adding(c0=v, c1=w, c2=-v - w, **{f"c{A}": MORE, f"c{B}": -MORE})(run)
 
 
 def hidden_from_rho(run: VerifiedRun) -> AbstractContextManager:
@@ -230,13 +233,13 @@ CHALLENGES: dict[str, tuple[dict[str, Any], Lie, Proof | None, str]] = {
     ),
     "ρ before the inverses": (
         {"challenge_rho": lambda honest, root, node, inverse: honest(root, node, EARLY)},
-        AMPLIFIED,
+        WEIGHTY,
         hidden_from_rho,
         PRODUCTS,
     ),
     "r before the proofs": (
         {"challenge_r": lambda honest, attempt, coin: honest(attempt, EARLY)},
-        AMPLIFIED,
+        WEIGHTY,
         hidden_from_r,
         PRODUCTS,
     ),
