@@ -1,6 +1,6 @@
 """Two forms of what a node says of its table: a list of its records, or the bits of its cells.
 
-The same linear proof takes both: *values* leave under masks before the challenge X, and a sum of
+One linear proof takes both: *values* leave under masks before the challenge X, and a sum of
 products of what was sent is proved. Sizes are public, so everybody knows each node's form.
 
 | | a list | bits |
@@ -37,7 +37,7 @@ def width_of(cells: int, records: int) -> int:
 
 
 def sizes(study: Study, place: int) -> tuple[int, int, int]:
-    """Of a node the bits of a cell, its number of values, and that of its inverses."""
+    """A node's bits of a cell, number of values, and number of inverses."""
     cells, records = study["cells"], study["sizes"][place]
     width = width_of(cells, records)
     return (width, cells * width, 0) if width else (0, records, records)
@@ -53,7 +53,7 @@ def values_of(study: Study, own: Own) -> list[int]:
 
 
 def inverses_of(width: int, x: Element, values: list[int]) -> list[Element]:
-    """What a node says after X."""
+    """The numbers w that a node masks after X: none for bits."""
     return [] if width else inverses(x, values)
 
 

@@ -126,7 +126,7 @@ TABLES: dict[str, Lie] = {
 SETS = {"pairs": (KENDALL, 2), "triples": (SPEARMAN, 3)}
 FEW_CELLS = {"x": ("0", "3"), "y": ("0", "1")}
 MANY = (20, 27, 16)
-"""So many records in eight cells that each node sends the bits of its table, five for a cell."""
+"""Records of nodes whose tables have eight cells: each node sends five bits for a cell."""
 
 
 def begun_with_bits(kernel: str = KENDALL, degree: int = 2) -> VerifiedRun:

@@ -240,7 +240,7 @@ RUNS = 60
 def test_what_a_node_says_is_uniform_and_one_law_for_two_tables(records):
     """The low bits of words of each message. All records of node-0 are in one cell or another.
 
-    Of one record it sends a list, of three the bits of four cells.
+    It sends a list of one record, and the bits of four cells for three.
     """
     study = verified_study(x=("0", "1"), y=("0", "1"))
     others = (table([1], [0]), table([0], [1]))
