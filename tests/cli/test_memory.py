@@ -48,12 +48,12 @@ def test_what_studies_left_is_collected_once_for_all_that_ended(no_collector, li
         collector.collect_soon()
         collector.collect_soon()
         assert left() is not None
-        while collector._due is not None:
+        while collector.due is not None:
             await asyncio.sleep(0)
         assert left() is None and looks == ["start", "stop"]
         assert not is_signature.cache_info().currsize
         collector.collect_soon()
-        assert collector._due is not None, "the next study is collected, too"
+        assert collector.due is not None, "the next study is collected, too"
         assert gc.get_threshold() == memory.THRESHOLDS
 
     def note(phase, facts):
@@ -74,11 +74,11 @@ def test_a_long_collection_is_followed_by_a_long_rest(no_collector, limit):
     async def scenario():
         collector = Collector()
         collector.collect_soon()  # it is 100 s
-        while collector._due is not None:
+        while collector.due is not None:
             await asyncio.sleep(0)  # from 100 s to 102 s
         loop = asyncio.get_running_loop()
         collector.collect_soon()  # it is 110 s
-        waits = collector._due.when() - loop.time()
+        waits = collector.due.when() - loop.time()
         assert waits == pytest.approx(memory.REST * 2 - 8, abs=0.5)
 
     with lying("machine", time=lambda _: clock):

@@ -12,7 +12,7 @@ from hypothesis import strategies as some
 from umpc.crypto.signing import (
     ORDER,
     MemoryAuthority,
-    _in_der,
+    in_der,
     is_signature,
     verify_nobody,
 )
@@ -50,7 +50,7 @@ NUMBERS = some.integers(0, 2**256 - 1) | some.integers(0, 256).map(lambda bits: 
 
 @given(NUMBERS, NUMBERS)
 def test_a_signature_in_der_is_that_of_the_library(r, s):
-    assert _in_der(r.to_bytes(32, "big") + s.to_bytes(32, "big")) == encode_dss_signature(r, s)
+    assert in_der(r.to_bytes(32, "big") + s.to_bytes(32, "big")) == encode_dss_signature(r, s)
 
 
 def test_a_memory_authority_knows_its_own_certificates_only():

@@ -41,7 +41,7 @@ def test_the_law_is_discrete_laplace(scale):
 def test_the_digits_have_the_odds_of_the_law():
     """P(X = k) is the product over the digits of k, times the chance of no more digits."""
     law = geometric_law(Fraction(1, 3))
-    *odds, more = (float(p) for p in law._odds(192))
+    *odds, more = (float(p) for p in law.odds(192))
     q = math.exp(-1 / 3)
     for k in range(40):
         digits = [k >> i & 1 for i in range(law.digits)]

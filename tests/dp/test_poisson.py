@@ -128,7 +128,7 @@ def test_the_table_is_the_whole_law(mean):
     """Against scipy; and both ends leave out less than 2^-96."""
     table = table_of(mean)
     law = stats.poisson(float(mean))
-    balls = table._survival(table.first, table.last, 192)
+    balls = table.survival(table.first, table.last, 192)
     for k, above in enumerate(balls, table.first):
         assert float(above) == pytest.approx(law.sf(k), rel=1e-9)
     assert bool(balls[-1] < 2.0**-96)

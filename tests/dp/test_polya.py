@@ -91,8 +91,8 @@ def test_the_tables_hold_the_rates_of_proposals(shape, log_ratio):
     k = np.arange(1, 1 << 17, dtype=np.float64)
     block = np.floor(np.log2(k)).astype(int)
     rates = float(shape) * q**k / 2.0**block
-    assert float(law._mean(192)) == pytest.approx(rates.sum(), rel=1e-9)
-    for j, above in enumerate(law._block_survival(0, 9, 192)):
+    assert float(law.mean(192)) == pytest.approx(rates.sum(), rel=1e-9)
+    for j, above in enumerate(law.block_survival(0, 9, 192)):
         assert float(above) == pytest.approx(rates[block > j].sum() / rates.sum(), abs=1e-9)
 
 
@@ -101,8 +101,8 @@ def test_the_tables_cover_all_but_2_to_the_minus_64():
     for log_ratio in (Fraction(1), Fraction(1, 1000), Fraction(1, 2**50)):
         for shape in (Fraction(1, 2), Fraction(1, 16)):
             law = PolyaLaw(shape, log_ratio)
-            many = law._count._survival(law.slots, law.slots, 192)[0]
-            wide = law._block_survival(law.digits, law.digits, 192)[0]
+            many = law.count_table.survival(law.slots, law.slots, 192)[0]
+            wide = law.block_survival(law.digits, law.digits, 192)[0]
             assert bool(many + law.slots * wide < 2.0**-80)
 
 
@@ -126,22 +126,22 @@ class Words:
 
 def threshold(table, entry: int) -> int:
     """The integer that a table or a row of coins compares with."""
-    return int(table._thresholds.high[entry]) << 64 | int(table._thresholds.low[entry])
+    return int(table.thresholds.high[entry]) << 64 | int(table.thresholds.low[entry])
 
 
 @pytest.mark.parametrize(("word", "expected"), [(0, 4), (ONES, 3)])
 def test_128_bits_that_agree_get_more_bits(word, expected):
     """V agrees with P(X > 3) in 128 bits; the next 64 bits decide on which side it lies."""
-    table = PolyaLaw(Fraction(1, 2), Fraction(1, 9))._count
+    table = PolyaLaw(Fraction(1, 2), Fraction(1, 9)).count_table
     source = Words(lambda place: threshold(table, 3), lambda place: word, lambda place: word)
     assert table.draw(1, source).tolist() == [expected]
 
 
 def test_a_value_past_the_table_is_found():
     """V = 2^-128 of P(X > last): the walk goes on to the k that V belongs to."""
-    table = PolyaLaw(Fraction(1, 2), Fraction(1, 9))._count
+    table = PolyaLaw(Fraction(1, 2), Fraction(1, 9)).count_table
     (drawn,) = table.draw(1, Words(lambda place: 1))
-    above = [table._survival(int(drawn) + step, int(drawn) + step, 400)[0] for step in (-1, 0)]
+    above = [table.survival(int(drawn) + step, int(drawn) + step, 400)[0] for step in (-1, 0)]
     assert drawn > table.last
     assert bool(above[1] <= 2 * 2.0**-128) and bool(above[0] > 2.0**-128)
 
@@ -157,7 +157,7 @@ def test_a_coin_that_128_bits_leave_open_is_decided():
 def test_a_block_past_the_table_is_summed():
     """The rare j above the digits: the draw is then as large as its jump."""
     law = PolyaLaw(Fraction(1, 2), Fraction(1, 9))
-    one = threshold(law._count, 0) - 1  # M = 1
+    one = threshold(law.count_table, 0) - 1  # M = 1
     rare = Words(
         lambda place: one,
         lambda place: 0 if place == 0 else ONES << 64,  # j of the first slot: V = 2^-384

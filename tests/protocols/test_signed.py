@@ -248,7 +248,7 @@ def test_zero_shares_cannot_be_stripped_by_keys_of_the_coordinators_own():
         for other in range(1, len(members))
     ]
     known = sum(int.from_bytes(mask, "little") for mask in masks)
-    assert attempt.ring.encode(nodes[0]._zeros[0] - known) == 0 != nodes[0]._zeros[0]
+    assert attempt.ring.encode(nodes[0].zeros[0] - known) == 0 != nodes[0].zeros[0]
 
 
 def test_gopas_noise_cannot_be_read_with_keys_of_the_coordinators_own():

@@ -38,7 +38,7 @@ def noise_in_the_clear(run: Simulated) -> list[int]:
     puts together.
     """
     attempt = run.attempt
-    seeds = [derive(run.nodes[node]._coin_seed, "toss") for node in attempt.committee]
+    seeds = [derive(run.nodes[node].coin_seed, "toss") for node in attempt.committee]
     thresholds = [np.array(coins.thresholds, dtype=np.uint64) for coins in attempt.coins]
     u = np.bitwise_xor.reduce([drawn_numbers(seed, sum(map(len, thresholds))) for seed in seeds])
     sums, start = [], 0

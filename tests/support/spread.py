@@ -127,7 +127,7 @@ async def _evaluated(run: Run, places: Sequence[Executor | None]) -> Evaluated:
         {other: ends[node, other] for other in everybody if other != node} for node in everybody
     ]
     await asyncio.gather(*(_node(run, node, links[node], of_all[node]) for node in everybody))
-    parts = [node._parts for node in run.nodes]
+    parts = [node.parts for node in run.nodes]
     shares = [[sum(column) for column in zip(*each, strict=True)] for each in parts]
     return Evaluated(sent, shares, sum(1 for _ in run.attempt.chunks()))
 

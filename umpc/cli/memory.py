@@ -73,20 +73,20 @@ class Collector:
         gc.freeze()
         gc.set_threshold(*THRESHOLDS)
         atexit.register(gc.unfreeze)  # otherwise duckdb complains of what is left at the end
-        self._due: asyncio.TimerHandle | None = None
+        self.due: asyncio.TimerHandle | None = None
         self._rests_until = 0.0
 
     def collect_soon(self) -> None:
         """Collect once for all studies that end within COLLECT_SECONDS, or while it rests."""
-        if self._due is None:
+        if self.due is None:
             seconds = max(COLLECT_SECONDS, self._rests_until - time.monotonic())
-            self._due = asyncio.get_running_loop().call_later(seconds, self._collect)
+            self.due = asyncio.get_running_loop().call_later(seconds, self._collect)
 
     def _collect(self) -> None:
         from umpc.crypto.signing import is_signature
         from umpc.transport.heartbeat import numeric
 
-        self._due = None
+        self.due = None
         start = time.monotonic()
         is_signature.cache_clear()
         numeric.cache_clear()

@@ -93,7 +93,7 @@ def is_signature(key: bytes, statement: bytes, signature: bytes) -> bool:
         return False
     try:
         # spec/joint_seed.py, `is_signature`
-        read_point(key).verify(_in_der(signature), statement, _scheme())
+        read_point(key).verify(in_der(signature), statement, _scheme())
     except InvalidSignature:
         return False
     return True
@@ -104,7 +104,7 @@ def _scheme() -> ec.ECDSA:
     return ec.ECDSA(hashes.SHA256())
 
 
-def _in_der(signature: bytes) -> bytes:
+def in_der(signature: bytes) -> bytes:
     """r and s as `cryptography` reads them: the DER of Ecdsa-Sig-Value (RFC 3279, 2.2.3)."""
     body = _integer(signature[:32]) + _integer(signature[32:])
     return bytes((0x30, len(body))) + body

@@ -89,7 +89,7 @@ class GeometricLaw:
     def __init__(self, log_ratio: Fraction):
         self._log_ratio = log_ratio
         self.digits = digits_needed(log_ratio)
-        self._coins = CoinRow(self._odds)
+        self._coins = CoinRow(self.odds)
 
     def draw(self, count: int, bits: RandomBits) -> list[int]:
         """Independent draws. Secret. Cost: count (digits + 1) coins."""
@@ -111,7 +111,7 @@ class GeometricLaw:
                 total += self._heads(bits) << self.digits
         return total
 
-    def _odds(self, precision: int) -> list[arb]:
+    def odds(self, precision: int) -> list[arb]:
         """The odds of each digit, and of X >= 2^J."""
         with ctx.workprec(precision):
             last = ball(-self._log_ratio * (1 << self.digits)).exp()

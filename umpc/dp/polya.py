@@ -123,9 +123,9 @@ class PolyaLaw:
         self._log_ratio = log_ratio
         # P(k - 2^j has more digits) is below the chance that a geometric has them.
         self.digits = digits_needed(log_ratio)
-        self._count = poisson_table(self._mean)
-        self.slots = self._count.last
-        self._blocks = SurvivalTable(self._block_survival, 0, self.digits)
+        self.count_table = poisson_table(self.mean)
+        self.slots = self.count_table.last
+        self._blocks = SurvivalTable(self.block_survival, 0, self.digits)
         self._coins = self._row(self.digits)
 
     def draw(self, count: int, bits: RandomBits) -> list[int]:
@@ -136,7 +136,7 @@ class PolyaLaw:
 
     def _draw(self, count: int, bits: RandomBits) -> list[int]:
         # step 1: the number of proposals (spec/noise.py, `polyas`)
-        proposals = self._count.draw(count, bits)
+        proposals = self.count_table.draw(count, bits)
         # The maxima are exceeded with probability below 2^-80 for each draw.
         slots = max(self.slots, int(proposals.max(initial=0)))
         used = np.arange(slots) < proposals[:, None]
@@ -162,14 +162,14 @@ class PolyaLaw:
         """The coins of the digits 0 .. digits; the last is there for its shape and never counts."""
         return CoinRow(lambda precision: digit_odds(self._log_ratio, digits + 1, precision))
 
-    def _mean(self, precision: int) -> arb:
+    def mean(self, precision: int) -> arb:
         """The mean of M: r q (the sum of all `_rates`)."""
         with ctx.workprec(precision):
             q = ball(-self._log_ratio).exp()
             # Quenouille 1949: jumps of size k at the rate r q^k/k
             return ball(self._shape) * q * _suffixes(self._log_ratio, 0, precision)[0]
 
-    def _block_survival(self, first: int, last: int, precision: int) -> list[arb]:
+    def block_survival(self, first: int, last: int, precision: int) -> list[arb]:
         """P(a proposal's j is above k), k = first .. last."""
         with ctx.workprec(precision):
             suffixes = _suffixes(self._log_ratio, last + 1, precision)

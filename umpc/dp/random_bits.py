@@ -253,15 +253,15 @@ class CoinRow:
 
     def __init__(self, odds: Callable[[int], Sequence[arb]]):
         self._odds = odds
-        self._thresholds = _Thresholds(odds)
-        self.size = len(self._thresholds.high)
+        self.thresholds = _Thresholds(odds)
+        self.size = len(self.thresholds.high)
 
     def toss(self, rows: int, bits: RandomBits) -> Flags:
         """(rows, size) bool: every coin tossed once for each row. Secret."""
         words = random_words(rows * self.size, bits)
         table = words.reshape(rows, self.size, 2)
         # one comparison for each coin, whatever comes
-        heads, is_open = self._thresholds.compare(table[..., 1], table[..., 0])
+        heads, is_open = self.thresholds.compare(table[..., 1], table[..., 0])
         # odds of 2^-128 for each coin: only here the work tells something
         for row, column in np.argwhere(is_open):
             heads[row, column] = self._decide(
@@ -287,16 +287,16 @@ class SurvivalTable:
     """
 
     def __init__(self, survival: Callable[[int, int, int], Sequence[arb]], first: int, last: int):
-        self._survival = survival
+        self.survival = survival
         self._first = first
-        self._thresholds = _Thresholds(lambda precision: survival(first, last, precision))
+        self.thresholds = _Thresholds(lambda precision: survival(first, last, precision))
         self.size = last - first + 1
 
     def draw(self, count: int, bits: RandomBits) -> Integers:
         """(count,) int64: independent draws of X. Secret."""
         words = random_words(count, bits)
         # inversion: X is the number of k with V < P(X > k)
-        above, is_open = self._thresholds.compare(words[:, 1:], words[:, :1])
+        above, is_open = self.thresholds.compare(words[:, 1:], words[:, :1])
         steps = above.sum(axis=1)
         # past an end of the table, or equal in 128 bits
         rare = is_open.any(axis=1) | (steps == self.size)
@@ -316,7 +316,7 @@ class SurvivalTable:
         return k
 
     def _is_above(self, k: int, u: LazyUniform) -> bool:
-        return is_below(u, lambda precision: self._survival(k, k, precision)[0])
+        return is_below(u, lambda precision: self.survival(k, k, precision)[0])
 
 
 # --- trials ---------------------------------------------------------------------------------------

@@ -61,7 +61,7 @@ class Consortium:
                 await asyncio.gather(*(self.node(index, workers) for index in NODES))
 
         asyncio.run(all_nodes())
-        parts = [node._parts for node in self.run.nodes]
+        parts = [node.parts for node in self.run.nodes]
         return self.sent, [[sum(column) for column in zip(*each, strict=True)] for each in parts]
 
 

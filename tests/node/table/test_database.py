@@ -93,7 +93,7 @@ def test_it_cannot_write(visits):
         failures = []
         for statement in statements:
             with pytest.raises(Exception, match="readonly database") as caught:
-                reading._connection.exec_driver_sql(statement)
+                reading.connection.exec_driver_sql(statement)
             failures.append(caught.value)
     assert "tries to change data" in why(failures[0])
     with pytest.raises(DataError):
@@ -203,7 +203,7 @@ def test_the_configuration_names_address_query_and_password_file(site):
         sql.select,
     )
     assert sql.password_file == site / "db.pw" and SECRET not in repr(source)
-    url = database._engine(sql, TableSite("a", source.path)).url
+    url = database.engine_of(sql, TableSite("a", source.path)).url
     assert url.password == SECRET and SECRET not in repr(url) + str(url)
     assert "connect_timeout" in url.query and url.query["client_encoding"] == "utf8"
 
@@ -245,7 +245,7 @@ def test_a_password_whose_file_was_opened_to_others_is_refused(site):
     path.chmod(0o640)
     sql = SqlSource("postgresql://reader@db/hospital", "visits", path)
     with pytest.raises(ConfigError, match="the node's user alone") as caught:
-        database._engine(sql, TableSite("a", path))
+        database.engine_of(sql, TableSite("a", path))
     assert SECRET not in caught.value.message + caught.value.detail
 
 

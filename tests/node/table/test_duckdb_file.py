@@ -172,7 +172,7 @@ def test_a_query_reads_this_file_alone(visits, tmp_path):
             "CREATE TABLE x (y INTEGER)",
         ):
             with pytest.raises(duckdb.Error):
-                reading._connection.execute(statement)
+                reading.connection.execute(statement)
     assert python_variable["age"][0] == 77
     assert not (tmp_path / "copy.csv").exists()
 

@@ -78,8 +78,8 @@ def observe(run: Simulated) -> dict[str, int]:
         "share, low": share & 15,
         "share and masked cell": share & 3 | (int(masked[0]) & 3) << 2,
         "shares of node-0 and node-2": share & 3 | (others & 3) << 2,
-        "share, its part of the products known": leftover(run, node.table._numbers[0]),
-        "share, its zero share known": leftover(run, node._zeros[0]),
+        "share, its part of the products known": leftover(run, node.table.numbers[0]),
+        "share, its zero share known": leftover(run, node.zeros[0]),
     }
 
 

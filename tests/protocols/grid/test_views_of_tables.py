@@ -80,8 +80,8 @@ def observe(run: Simulated) -> View:
         **{f"masked cell {cell}": int(frames(run, HISTOGRAM)[cell]) & 3 for cell in range(NONE)},
         "share": share & 7,
         "share and masked cell": share & 3 | (int(frames(run, HISTOGRAM)[0]) & 3) << 2,
-        "share, its part of the products known": without_a_part(run, node.table._numbers[0]),
-        "share, its zero share known": without_a_part(run, node._zeros[0]),
+        "share, its part of the products known": without_a_part(run, node.table.numbers[0]),
+        "share, its zero share known": without_a_part(run, node.zeros[0]),
     }
     is_proved = run.attempt.study.adversary == LYING_NODES
     return {**found, **observe_proof(run)} if is_proved else found

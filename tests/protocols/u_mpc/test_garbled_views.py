@@ -49,7 +49,7 @@ def observe(run: Simulated, observer: int) -> dict[str, np.ndarray]:
     frames = {
         frame.step: np.frombuffer(frame.payload, np.uint8) for *_, frame in run.transcript.online
     }
-    share = np.array([run.nodes[observer]._parts[-1][0] & 3])
+    share = np.array([run.nodes[observer].parts[-1][0] & 3])
     if observer == 0:
         sent = extension_rows(frames["ot_extend"].tobytes(), 2 * RECORDS)
         rows = np.unpackbits(sent, axis=1, bitorder="little").reshape(32, 2, RECORDS)

@@ -72,7 +72,7 @@ def test_results_added_from_another_thread_are_all_counted():
     """
     run = Run((4, 5)).agree().begin().seed().fields()
     node = run.nodes[0]
-    before = len(node._parts)
+    before = len(node.parts)
     chunk = next(run.attempt.chunks())
 
     def meanwhile(honest, kernel, records):
@@ -84,4 +84,4 @@ def test_results_added_from_another_thread_are_all_counted():
     inner = clear_sums(
         run.study, [run.tables[0]], Run((4,), kernels=KENDALL).agree().begin().attempt.hypergraph
     )
-    assert sorted(node._parts[before:]) == sorted([[1000], [inner[0] % 2**64]])
+    assert sorted(node.parts[before:]) == sorted([[1000], [inner[0] % 2**64]])

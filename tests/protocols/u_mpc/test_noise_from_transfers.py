@@ -268,14 +268,14 @@ def test_a_channel_is_set_up_once_and_only_where_coins_are_tossed():
 
 def test_every_member_draws_a_seed_of_its_own_that_no_message_holds():
     run = begun()
-    seeds = [node._coin_seed for node in run.nodes]
+    seeds = [node.coin_seed for node in run.nodes]
     assert len({*seeds}) == 2 and all(len(seed) == 32 for seed in seeds)
     given = {run.dealer.seed_frame(number).payload for number in range(2)}
     assert not given & {*seeds}
     for node, seed in zip(run.nodes, seeds, strict=True):
         transfers = node._transfers
         assert seed.hex() not in repr(node) + repr(transfers) + repr(transfers._links)
-    assert begun(noise="distributed").nodes[0]._coin_seed == b""
+    assert begun(noise="distributed").nodes[0].coin_seed == b""
 
 
 def test_only_coins_that_are_tossed_take_transfers():

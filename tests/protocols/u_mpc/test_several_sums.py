@@ -305,7 +305,7 @@ def test_the_attempts_ring_covers_the_noise_of_every_sum():
         for kernel, noise in zip(study.parsed_kernels, noise_of(sizes), strict=True)
     ]
     assert max(bounds) < 2 ** (run.attempt.ring.bits - 1)
-    again = attempt_of(study, run.attempt.members, [node._opening for node in run.nodes])
+    again = attempt_of(study, run.attempt.members, [node.opening for node in run.nodes])
     assert again.id == run.attempt.id
 
 

@@ -55,7 +55,7 @@ def sum_of(run: GarbledRun) -> int:
     """The sum of a study's shares, without its noise."""
     run.fields().evaluate()
     ring = run.nodes[0].attempt.ring
-    parts = [sum(each[0] for each in node._parts) for node in run.nodes]
+    parts = [sum(each[0] for each in node.parts) for node in run.nodes]
     return ring.decode(sum(map(int, parts)) % (1 << ring.bits))
 
 

@@ -186,7 +186,7 @@ def test_a_process_whose_connection_broke_is_waited_for_within_the_grace(site, l
         hub = Hub(site("relay", "hub"))
         await hub.start()
         async with echo_behind(hub, site("a")):
-            (link_a,) = routes._here().values()
+            (link_a,) = routes.links_here().values()
             await link_a.joined(5)
             link_a.connection._silent = 100.0  # the hub said nothing for so long: it dials again
             while hub.relay.seats:
@@ -211,7 +211,7 @@ def test_after_a_start_of_the_hub_nobody_counts_as_absent_yet(site):
         hub = Hub(site("relay", "hub"))
         await hub.start()
         async with echo_behind(hub, site("b")):
-            (link_b,) = routes._here().values()
+            (link_b,) = routes.links_here().values()
             await hub.stop()
             while link_b.is_up:
                 await asyncio.sleep(0.01)
@@ -232,7 +232,7 @@ def test_an_opening_waits_for_the_hub_for_its_grace_time(site):
     async def scenario():
         async with hub_of(site("relay", "hub")) as hub, echo_behind(hub, site("b")):
             hub.is_young = True
-            (link_b,) = routes._here().values()
+            (link_b,) = routes.links_here().values()
             opened = watched(hub)
             dialling = asyncio.create_task(connect(site("b"), "a", "node", hub.address, LONG))
             await opened(1)
@@ -252,7 +252,7 @@ def test_an_opening_waits_for_the_hub_for_its_grace_time(site):
 def test_a_member_that_breaks_the_form_is_told_and_loses_its_connection(site):
     async def scenario():
         async with hub_of(site("relay", "hub")) as hub, echo_behind(hub, site("b")):
-            (link_b,) = routes._here().values()
+            (link_b,) = routes.links_here().values()
             target = pb.HubMember(role="node", name="a")
             link_b.refuse(pb.HubEnvelope(target=target, session=b"short"))
             while link_b.is_up:
@@ -275,7 +275,7 @@ def test_a_member_whose_certificate_is_revoked_loses_its_connection_and_nobody_e
     async def scenario():
         relay, a, b, c = site("relay", "hub"), site("a"), site("b"), site("c")
         async with hub_of(relay, grace=1) as hub, echo_behind(hub, a), echo_behind(hub, c):
-            links = {link.identity.name: link for link in routes._here().values()}
+            links = {link.identity.name: link for link in routes.links_here().values()}
             stream = RpcStream("a", "prepare", as_received)
             await stream.connect(b, "node", hub.address)
             stream.begin(stream.channel.stream_stream(CHAT)())

@@ -55,7 +55,7 @@ def test_a_key_that_is_none_names_its_node():
     nodes = [make_node(n.name, STUDY, tables_of((5,))[0], 5, Entropy(n.name)) for n in STUDY.nodes]
     members = [node.accept() for node in nodes]
     members[2] = signed(STUDY, members[2], public_key=bytes(32))
-    openings = [nodes[0].agree(members), *(node._opening for node in nodes[1:])]
+    openings = [nodes[0].agree(members), *(node.opening for node in nodes[1:])]
     with pytest.raises(RemoteProtocolError, match="node-2 sent an unusable X25519 key") as caught:
         nodes[0].begin(openings)
     assert caught.value.culprit == "node-2"

@@ -101,12 +101,12 @@ class SqlReading:
 
     def __init__(self, connection: Any, source: SqlSource, site: TableSite):
         # A cursor on the server takes one statement only, also where the driver would take several.
-        self._connection = connection.execution_options(
+        self.connection = connection.execution_options(
             stream_results=True, max_row_buffer=ROWS_AT_ONCE
         )
         self._site = site
         self._query = f"FROM ({source.select}\n) AS site_query"  # it may end with a comment
-        found = self._connection.exec_driver_sql(self._plain(f"SELECT * {self._query} LIMIT 0"))
+        found = self.connection.exec_driver_sql(self._plain(f"SELECT * {self._query} LIMIT 0"))
         self._described = list(found.cursor.description)
         self.names: list[str] = [each[0] for each in self._described]
         self.rows = 0
@@ -121,13 +121,13 @@ class SqlReading:
         for name in names:
             self._check_type(name)
         columns = ", ".join('"' + name.replace('"', '""') + '"' for name in names) or "1"
-        result = self._connection.exec_driver_sql(self._plain(f"SELECT {columns} {self._query}"))
+        result = self.connection.exec_driver_sql(self._plain(f"SELECT {columns} {self._query}"))
         found, self.rows = in_columns(names, result.partitions(ROWS_AT_ONCE))
         return found
 
     def _plain(self, statement: str) -> str:
         """Return the statement with percent signs that the driver does not take for parameters."""
-        is_format = self._connection.dialect.paramstyle in ("format", "pyformat")
+        is_format = self.connection.dialect.paramstyle in ("format", "pyformat")
         return statement.replace("%", "%%") if is_format else statement
 
     def _check_type(self, name: str) -> None:
@@ -146,7 +146,7 @@ def read_query(source: SqlSource, site: TableSite) -> Iterator[SqlReading]:
 
     Raises: ConfigError without the optional packages, or for the password's file; DataError.
     """
-    engine = _engine(source, site)
+    engine = engine_of(source, site)
     try:
         with engine.connect() as connection, _ending(connection.connection.driver_connection):
             yield SqlReading(connection, source, site)
@@ -199,7 +199,7 @@ def why(error: Exception) -> str:
     return "; ".join([" ".join(names), *advice])
 
 
-def _engine(source: SqlSource, site: TableSite) -> Any:
+def engine_of(source: SqlSource, site: TableSite) -> Any:
     """Return SQLAlchemy's engine, whose connections only read and see one snapshot."""
     try:
         import sqlalchemy

@@ -97,7 +97,7 @@ class DuckdbReading:
     """One reading of a query. Make it with `read_duckdb`."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, source: SqlSource, site: TableSite):
-        self._connection = connection
+        self.connection = connection
         self._site = site
         self._select = source.select
         kinds = [each.type for each in connection.extract_statements(self._select)]
@@ -121,10 +121,10 @@ class DuckdbReading:
         columns = [self._column(name) for name in names]
         # DuckDB takes "age" and "Age" for one name, so the query's columns are named by place.
         places = ", ".join(f"c{place}" for place in range(len(self.names)))
-        self._connection.execute(
+        self.connection.execute(
             f"SELECT {', '.join(columns) or '1'} FROM ({self._select}\n) AS site_query({places})"
         )
-        chunks = iter(lambda: self._connection.fetchmany(ROWS_AT_ONCE), [])
+        chunks = iter(lambda: self.connection.fetchmany(ROWS_AT_ONCE), [])
         found, self.rows = in_columns(names, chunks)
         return found
 

@@ -57,11 +57,11 @@ class SeedAgreement:
         self.index = study.index_of(own.name)
         self._entropy = entropy
         # spec/joint_seed.py: this node's part of the joint seed
-        self._opening = entropy(SEED_BYTES)
+        self.opening = entropy(SEED_BYTES)
         # Bonawitz et al. 2017: a fresh key for this attempt's masks
         self._key = KeyAgreement(entropy(SEED_BYTES))
         # commit before anybody's opening is known
-        commitment = commit(study.hash, own.name, self._opening)
+        commitment = commit(study.hash, own.name, self.opening)
         member = Member(own.name, records, commitment, self._key.public_key, first_class)
         # spec/joint_seed.py, `member_statement`
         self._member = sign_member(study.hash, member, own)
@@ -106,7 +106,7 @@ class SeedAgreement:
         self._keys = check_members(self.study, members, self._own.verify, relay, "agree")
         self._members = tuple(members)
         # open only now: no other node can choose its part any more
-        return self._opening
+        return self.opening
 
     def check_members_now(self) -> None:
         """Check the members once more, with the dates and the list of revoked certificates of now.
@@ -148,7 +148,7 @@ class SeedAgreement:
         if self._members is None:
             raise LocalProtocolError("begin comes once, after agree")
         # an opening that the coordinator changed would steer E
-        if len(openings) != len(self._members) or openings[self.index] != self._opening:
+        if len(openings) != len(self._members) or openings[self.index] != self.opening:
             raise RemoteProtocolError(
                 "the coordinator changed this node's opening, or left out others",
                 culprit=self.study.coordinator,

@@ -125,9 +125,9 @@ class GridNode(UMpcNode):
 
     def _totals(self) -> list[int]:
         """2·(S + noise), or 6 times of triples, shared: uniform given the sum over all nodes."""
-        noises = map(sum, zip(*self._parts, self.noise, strict=True))
+        noises = map(sum, zip(*self.parts, self.noise, strict=True))
         # factor · (S + noise), so noise counts as often
-        parts = zip(self.table.shares, noises, self._zeros, strict=True)
+        parts = zip(self.table.shares, noises, self.zeros, strict=True)
         return [share + self.grid_attempt.factor * noise + zero for share, noise, zero in parts]
 
 
@@ -171,7 +171,7 @@ class NodeTable:
         self._came = 0
         self._hash = hashlib.sha256()
         self._shares: list[int] | None = None
-        self._numbers: list[int] = []
+        self.numbers: list[int] = []
         self._vectors: dict[int, Elements] = {}
 
     def __repr__(self) -> str:
@@ -186,7 +186,7 @@ class NodeTable:
 
     def deal(self, numbers: list[int]) -> None:
         """The node's shares of the dealt numbers, one for each sum."""
-        self._numbers = numbers
+        self.numbers = numbers
 
     def deal_vector(self, number: int, start: int, values: Elements) -> None:
         """A part of the node's share of a sum's dealt vector, from cell `start` on."""
@@ -261,7 +261,7 @@ class NodeTable:
             self._share(total, place, form)
             for place, form in enumerate(masked_forms(self.attempt.grid, self.attempt.ring))
         ]
-        parts = zip(self._numbers, self._own_parts, of_total, strict=True)
+        parts = zip(self.numbers, self._own_parts, of_total, strict=True)
         # c_u − Σ f(r, r) − ⟨a_u, 2·A·Ĥ⟩
         self._shares = [number + own + part for number, own, part in parts]
         self._total = None

@@ -187,9 +187,9 @@ class DealerlessNode(UMpcNode):
 
     def _totals(self) -> list[int]:
         """2·(S + noise), shared: uniform given the sum over all nodes."""
-        noises = map(sum, zip(*self._parts, self.noise, strict=True))
+        noises = map(sum, zip(*self.parts, self.noise, strict=True))
         factor = self.dealerless_attempt.factor
-        parts = zip(self._sums, noises, self._zeros, strict=True)
+        parts = zip(self._sums, noises, self.zeros, strict=True)
         totals = [share + factor * noise + zero for share, noise, zero in parts]
         self._own_table = None
         return totals

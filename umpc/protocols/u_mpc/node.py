@@ -72,7 +72,7 @@ class UMpcNode(NodeSide):
     ):
         super().__init__(own, study, columns, records, entropy)
         self._cells: Cells | None = None
-        self._parts: list[Sequence[int]] = []
+        self.parts: list[Sequence[int]] = []
         self._toss_begun = False
         self._tossed = False
         self._begun: set[Chunk] = set()
@@ -116,9 +116,9 @@ class UMpcNode(NodeSide):
         own_coins = attempt.noise_chunks if self.index in attempt.committee else ()
         self._drawn = {chunk: self.random_words(chunk.count) for chunk in own_coins}
         # The coins' own seed: the dealer, who may know the other seed, never sees this one.
-        self._coin_seed = self._entropy(SEED_BYTES) if attempt.tosses(self.index) else b""
+        self.coin_seed = self._entropy(SEED_BYTES) if attempt.tosses(self.index) else b""
         # They use that seed, or the cells do.
-        self._transfers = transfers_of(self.study, attempt, self.index, self._coin_seed)
+        self._transfers = transfers_of(self.study, attempt, self.index, self.coin_seed)
         names = [member.name for member in attempt.members]
         # spec/zero_shares.py, `neighbours`
         masked_with = set(attempt.zero_share_peers(self.index))
@@ -127,7 +127,7 @@ class UMpcNode(NodeSide):
             for other, member in enumerate(attempt.members)
         ]
         # Bonawitz et al. 2017: shares are uniform given their sum
-        self._zeros = zero_shares(
+        self.zeros = zero_shares(
             self.index, names, keys, self._key, attempt.id, attempt.ring, attempt.sums
         )
         return attempt
@@ -174,7 +174,7 @@ class UMpcNode(NodeSide):
         # masks follow from this seed, so it comes once
         backend = backend_of(self.study)
         self._cells = backend(
-            self.attempt, self.index, self.columns, node_seed, self._drawn, self._coin_seed
+            self.attempt, self.index, self.columns, node_seed, self._drawn, self.coin_seed
         )
 
     @property
@@ -230,7 +230,7 @@ class UMpcNode(NodeSide):
 
     def _add_tossed(self, protocol: Mesh[list[int]]) -> Mesh[None]:
         # a share of the noise: it enters the sum unseen
-        self._parts.append((yield from protocol))
+        self.parts.append((yield from protocol))
         self._tossed = True
 
     @property
@@ -302,7 +302,7 @@ class UMpcNode(NodeSide):
         self._chunks_added += 1
 
     def _keep(self, chunk: Chunk, shares: Any) -> None:
-        self._parts.append(shares)
+        self.parts.append(shares)
 
     def own_steps(self) -> Iterator[None]:
         """The edges inside this node, in the clear, at most INNER_CHUNK at a step."""
@@ -334,7 +334,7 @@ class UMpcNode(NodeSide):
     def _keep_inner(self, owners: Owners, start: int, values: list[np.ndarray]) -> None:
         # mod 2^64, hence right mod 2^32 as well
         totals = [int(column.view(np.uint64).sum(dtype=np.uint64)) for column in values]
-        self._parts.append(totals)
+        self.parts.append(totals)
 
     # --- release -------------------------------------------------------------------------------
 
@@ -371,4 +371,4 @@ class UMpcNode(NodeSide):
     def _totals(self) -> list[int]:
         """The node's share of each sum, with its noise and its zero share."""
         # S_u + noise_u + zero share, mod 2^w
-        return list(map(sum, zip(*self._parts, self.noise, self._zeros, strict=True)))
+        return list(map(sum, zip(*self.parts, self.noise, self.zeros, strict=True)))

@@ -38,7 +38,7 @@ _links: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Place, HubClient]] = W
 _leaving: set[asyncio.Task[None]] = set()
 
 
-def _here() -> dict[Place, HubClient]:
+def links_here() -> dict[Place, HubClient]:
     return _links.setdefault(asyncio.get_running_loop(), {})
 
 
@@ -48,13 +48,13 @@ def _place(link: HubClient) -> Place:
 
 def register(link: HubClient) -> None:
     """Use a link for all calls through its hub."""
-    _here()[_place(link)] = link
+    links_here()[_place(link)] = link
 
 
 def unregister(link: HubClient) -> None:
     """Use a link no more."""
-    if _here().get(_place(link)) is link:
-        del _here()[_place(link)]
+    if links_here().get(_place(link)) is link:
+        del links_here()[_place(link)]
 
 
 async def connect_through(
@@ -95,11 +95,11 @@ async def _open(link: HubClient, role: str, name: str, seconds: float) -> Sessio
 def _link_to(identity: Identity, address: str) -> HubClient:
     hub = parse_hub(address)
     place = identity.role, identity.name, hub.name
-    if place not in _here():
+    if place not in links_here():
         link = HubClient(identity, hub)
         link.idle = lambda: _leave_if_idle(link)
         register(link)
-    return _here()[place]
+    return links_here()[place]
 
 
 def _leave_if_idle(link: HubClient) -> None:
