@@ -105,7 +105,7 @@ def main() -> None:
     import matplotlib
 
     matplotlib.use("Agg")
-    figures = list(filter(_has_its_data, chosen(arguments.names)))
+    figures = list(filter(has_its_data, chosen(arguments.names)))
     cluster = client_of(arguments.compute, arguments.compute_tls) if arguments.compute else None
     seconds = [
         make(figure, arguments.quick, arguments.redraw, cluster=cluster) for figure in figures
@@ -127,7 +127,7 @@ def client_of(compute: str, tls: str) -> Any:
     return Client(address, security=security, set_as_default=False)
 
 
-def _has_its_data(figure: Figure) -> bool:
+def has_its_data(figure: Figure) -> bool:
     if figure.data and not given.can_be_measured(figure.data):
         print(
             f"{figure.name} is left out: it needs --data {figure.data}=FILE, "

@@ -250,6 +250,23 @@ def replaced(source: str) -> Iterator[str]:
             yield full
 
 
+def imported_privately(source: str) -> Iterator[str]:
+    """The private names of umpc that a file imports."""
+    of_umpc = re.compile(r"umpc(_papers)?\.")
+    yield from (name for name in insides(source) if of_umpc.match(name) and " " not in name)
+
+
+def test_no_test_imports_a_private_name():
+    files = (ROOT.parent / "tests").rglob("*.py")
+    found = [n for file in files for n in imported_privately(file.read_text(encoding="utf-8"))]
+    assert found == []
+
+
+def test_an_import_of_a_private_name_is_found():
+    source = "from umpc.a import b, _c\nfrom umpc._d import e\nb._private"
+    assert list(imported_privately(source)) == ["umpc.a._c", "umpc._d.e"]
+
+
 def test_no_test_replaces_anything_inside_umpc_by_hand():
     """The doors are `lying`, `without` and `limited` of `umpc.testing`; or a test is a dialogue."""
     tests = ROOT.parent / "tests"

@@ -32,7 +32,7 @@ UNBOUNDED = {
     "umpc/crypto/signing.py:_scheme": "no argument",
     "umpc/mpc/masked/edge_layout.py:_little": "numpy's types of integers",
     "umpc/native/__init__.py:kinds": "no argument",
-    "umpc/node/table/columns.py:_connect": "no argument",
+    "umpc/node/table/columns.py:shared_engine": "no argument",
     "umpc/study/settings.py:_keys_of": "types of settings, one for each protocol",
     "umpc/transport/addresses.py:_looking": "no argument",
 }

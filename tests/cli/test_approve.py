@@ -6,7 +6,6 @@ import re
 import shlex
 from fractions import Fraction
 from pathlib import Path
-from types import SimpleNamespace
 
 import msgspec
 import pytest
@@ -22,7 +21,7 @@ from tests.support.studies import KENDALL, library_study, make_study
 from umpc.cli.approve import budget_after, description_of, facts_of
 from umpc.cli.main import umpc
 from umpc.errors import ApprovalError, ApprovalPending, ConfigError, PolicyRefused
-from umpc.node.approvals import MAX_PENDING, Approvals, approvals_beside
+from umpc.node.approvals import MAX_PENDING, Approvals, Entry, approvals_beside
 from umpc.node.budget.ledger import Ledger
 from umpc.node.config import load_node_config
 from umpc.node.config_section import IDENTITY_FILES
@@ -294,7 +293,7 @@ def test_what_the_documentation_says_that_a_coordinator_reads_is_what_it_reads(s
 
 
 def test_of_a_shuffled_study_the_shufflers_and_what_they_are_trusted_for_are_shown():
-    entry = SimpleNamespace(hash="00", state="waiting", decided="", asked="now", reason="")
+    entry = Entry("00", "waiting", "now", "", "", "coordinator", "study", "", "1", b"")
     shown = dict(description_of(entry, shuffled_study(3, max_colluding=1)))
     assert (
         shown["shufflers"]
@@ -306,7 +305,7 @@ def test_of_a_shuffled_study_the_shufflers_and_what_they_are_trusted_for_are_sho
 
 def test_the_delta_that_a_study_asks_for_is_shown():
     """A study of gopa may ask for any: with half of it the epsilon promises little."""
-    entry = SimpleNamespace(hash="00", state="waiting", decided="", asked="now", reason="")
+    entry = Entry("00", "waiting", "now", "", "", "coordinator", "study", "", "1", b"")
     assert dict(description_of(entry, gopa_study(2, delta="0.5")))["delta"] == "1/2"
     for epsilon, delta in (("1", "3.38e-12"), ("1000000000000000000", "1")):
         assert dict(description_of(entry, shuffled_study(3, epsilon=epsilon)))["delta"] == delta

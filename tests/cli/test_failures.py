@@ -9,12 +9,11 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 from umpc.cli import main as root
-from umpc.cli.study import _contact
+from umpc.cli.study import print_contacts
 from umpc.coordinator.client import Contact
 from umpc.errors import ApprovalPending, ConfigError, PeerUnavailable, PolicyRefused, StudyError
 from umpc.testing import lying
@@ -120,7 +119,7 @@ def test_a_site_that_has_yet_to_accept_is_the_reason_of_a_check_only_alone(answe
     """Then the exit code is 35, as that of the run."""
     contacts = [Contact("coordinator", f"site-{i}", each) for i, each in enumerate(answers)]
     with pytest.raises(raised):
-        _contact(SimpleNamespace(contact=lambda: (contacts[:1], contacts[1:])))
+        print_contacts(contacts[:1], contacts[1:])
 
 
 def test_what_a_demo_runs_tells_its_person_only(monkeypatch, capsys, tmp_path):

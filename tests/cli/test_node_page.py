@@ -100,10 +100,10 @@ def test_a_study_of_another_version_is_shown_with_its_fault(site):
     site.ask(TAU)
     (found,) = site.approvals.entries()
     config = load_node_config(site.config)
-    broken = node_page._waiting(config, replace(found, document=b"\xc1"))
+    broken = node_page.waiting_study(config, replace(found, document=b"\xc1"))
     assert broken.fault.startswith("This study cannot be read here")
     assert ("epsilon", "0.3") in broken.facts
-    steering = node_page._waiting(config, found)
+    steering = node_page.waiting_study(config, found)
     assert all(text.isprintable() for _, text in steering.facts)
 
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 
 from tests.support.mpc_studies import ALPHA, seed_of, uniformity
-from tests.support.studies import Entropy
+from tests.support.studies import Entropy, make_attempt, make_study
 from umpc.crypto.ring import RINGS
 from umpc.crypto.zero_shares import KeyAgreement, zero_shares
 from umpc.errors import RemoteProtocolError
-from umpc.mpc.attempt import REACH, SharedAttempt
+from umpc.mpc.attempt import REACH
 
 RUNS = 300
 
@@ -43,11 +41,8 @@ def test_they_sum_to_zero_sum_by_sum(count, ring, sums):
 def test_neighbours_on_a_circle_sum_to_zero_and_are_connected():
     """More than 64 nodes, of which all but one may collude: masks with 32 neighbours each."""
     count, ring = 70, RINGS[0]
-    attempt = SimpleNamespace(
-        members=[None] * count, study=SimpleNamespace(max_colluding=count - 1), seed=bytes(32)
-    )
-    attempt._circle = SharedAttempt._circle.func(attempt)
-    peers = [SharedAttempt.zero_share_peers(attempt, node) for node in range(count)]
+    attempt = make_attempt(make_study(nodes=count, max_colluding=count - 1), [2] * count)
+    peers = [attempt.zero_share_peers(node) for node in range(count)]
     assert all(len(set(each)) == 2 * REACH for each in peers)
     assert all(node in peers[other] for node in range(count) for other in peers[node])
     reached = {0}
@@ -61,8 +56,8 @@ def test_neighbours_on_a_circle_sum_to_zero_and_are_connected():
         given = [keys[other].public_key if other in peers[own] else b"" for other in range(count)]
         drawn += zero_shares(own, names, given, keys[own], bytes(32), ring, 1)
     assert ring.encode(sum(drawn)) == 0 and len(set(drawn)) == count
-    attempt.study.max_colluding = count - 2
-    assert len(SharedAttempt.zero_share_peers(attempt, 3)) == count - 1
+    fewer = make_attempt(make_study(nodes=count, max_colluding=count - 2), [2] * count)
+    assert len(fewer.zero_share_peers(3)) == count - 1
 
 
 def test_a_lone_node_has_no_mask():

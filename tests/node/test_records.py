@@ -23,7 +23,7 @@ from tests.support.site_tables import (
 )
 from umpc import errors
 from umpc.node.records import load_records
-from umpc.node.table.columns import _connect, _cursor, open_table
+from umpc.node.table.columns import new_cursor, open_table, shared_engine
 from umpc.node.table.source import TableSite, TableSource
 from umpc.ustat.schema import FieldSchema
 
@@ -115,7 +115,7 @@ def test_order_is_kept_over_many_rows(tmp_path):
 
 
 def test_nothing_is_spilled_to_disk_or_fetched_from_the_network():
-    with _cursor() as connection:
+    with new_cursor() as connection:
         for setting, value in (
             ("temp_directory", ""),
             ("preserve_insertion_order", True),
@@ -331,8 +331,8 @@ def test_an_unknown_category_counts_as_the_last_one(tmp_path, word):
 @pytest.mark.parametrize("error", [duckdb.InternalException, duckdb.FatalException])
 def test_an_engine_that_failed_inside_is_opened_anew(tmp_path, error):
     path = table(tmp_path, "age\n5\n6\n")
-    source, engine = TableSource(path, ","), _connect()
+    source, engine = TableSource(path, ","), shared_engine()
     with pytest.raises(errors.DataError), open_table(source, TableSite("a", path)):
         raise error("an internal error of DuckDB")
-    assert _connect() is not engine
+    assert shared_engine() is not engine
     assert columns(load(path)) == {"age": [5, 6]}

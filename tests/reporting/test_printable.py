@@ -54,7 +54,7 @@ def test_a_field_s_name_with_brackets_is_no_markup_in_any_row(report, capsys, pl
 
 
 def test_a_line_of_study_check_stays_one_line(capsys):
-    study_command._echo("study", EVIL)
+    study_command.echo_row("study", EVIL)
     shown = capsys.readouterr().out
     assert shown.count("\n") == 1 and not STEERING.search(shown)
 

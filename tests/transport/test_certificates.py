@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from umpc.errors import CertificateError
-from umpc.transport.certificates import Revoked, public_key_of, verify_certificate
+from umpc.transport.certificates import Revoked, load_key, public_key_of, verify_certificate
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
@@ -38,6 +38,10 @@ def test_a_certificate_of_another_authority_is_refused(site, other_authority):
         verify_certificate(der_of(theirs), ours.ca_pem, now=NOW)
 
 
+def key_of(authority):
+    return load_key(authority.list_path.with_name("ca-key.pem"))
+
+
 def signed_like(identity, issuer, key, how):
     """The certificate of an identity, signed anew under an issuer's name."""
     old = x509.load_pem_x509_certificate(identity.cert_pem)
@@ -52,10 +56,10 @@ def signed_like(identity, issuer, key, how):
 def test_the_authoritys_key_counts_and_not_the_name_of_an_issuer(site, authority, other_authority):
     identity = site("a", now=NOW)
     ours, theirs = authority.cert.subject, other_authority.cert.subject
-    foreign = signed_like(identity, ours, other_authority._key, SHA256())
+    foreign = signed_like(identity, ours, key_of(other_authority), SHA256())
     with pytest.raises(CertificateError, match="'a' was not signed by our authority"):
         verify_certificate(foreign, identity.ca_pem, now=NOW)
-    own = signed_like(identity, theirs, authority._key, SHA256())
+    own = signed_like(identity, theirs, key_of(authority), SHA256())
     assert verify_certificate(own, identity.ca_pem, now=NOW) == ("a", "node")
 
 

@@ -193,8 +193,8 @@ def test_the_kernel_ends_a_cut_line(site):
             port = int(address.rpartition(":")[2])
             return [
                 copy.getsockopt(6, TCP_USER_TIMEOUT)
-                for file in heartbeat._own_sockets()
-                for copy in [heartbeat._copy(file)]
+                for file in heartbeat.own_sockets()
+                for copy in [heartbeat.copy_of(file)]
                 if port in _ports(copy)
             ]
 

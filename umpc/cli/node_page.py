@@ -111,7 +111,7 @@ def contents(config: Path) -> PageContents:
     waiting: list[tuple[NodeConfig, Entry]] = part(pending, [])
     return PageContents(
         site=name,
-        waiting=tuple(starmap(_waiting, waiting[:MOST_WAITING])),
+        waiting=tuple(starmap(waiting_study, waiting[:MOST_WAITING])),
         more=max(0, len(waiting) - MOST_WAITING),
         budgets=part(lambda: _budgets(config), ()),
         history=part(lambda: _history(config), ()),
@@ -119,7 +119,7 @@ def contents(config: Path) -> PageContents:
     )
 
 
-def _waiting(config: NodeConfig, entry: Entry) -> WaitingStudy:
+def waiting_study(config: NodeConfig, entry: Entry) -> WaitingStudy:
     """Return a study with the lines of `umpc approve show`."""
 
     try:

@@ -24,7 +24,10 @@ from umpc.errors import ApprovalPending, ConfigError, UmpcError
 from umpc.text_file import check_writable
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from umpc.api.study import ProposedStudy
+    from umpc.coordinator.client import Contact
     from umpc.study.document import Study
     from umpc.study.report import Report
 
@@ -223,11 +226,11 @@ def check(file: Path, records: str | None, contact: bool, table: Path | None) ->
     study = ProposedStudy.load(file)
     _warn_of_dates(study)
     for label, text in study.check():
-        _echo(label, text)
+        echo_row(label, text)
     if records is not None:
         print_prediction(study.document, records)
     if contact:
-        _contact(study)
+        print_contacts(*study.contact())
 
 
 FIRST_PAUSE = 15.0
@@ -306,7 +309,7 @@ def _warn_of_dates(study: ProposedStudy) -> None:
         click.echo(f"warning: {sentence}", err=True)
 
 
-def _echo(label: str, text: str) -> None:
+def echo_row(label: str, text: str) -> None:
     """One line: a label, and the text in a column of its own."""
     from umpc.reporting.rows import printable
 
@@ -318,16 +321,15 @@ def print_prediction(study: Study, records: str) -> None:
     from umpc.api.description import describe_prediction
 
     for label, text in describe_prediction(study, records):
-        _echo(label, text)
+        echo_row(label, text)
 
 
-def _contact(study: ProposedStudy) -> None:
+def print_contacts(own: Sequence[Contact], others: Sequence[Contact]) -> None:
     """Print who answers, and whom each node reaches.
 
     Raises: the first reason why one does not; a missing approval only where that is all there is.
     """
 
-    own, others = study.contact()
     for contact in own:
         click.echo(f"{contact.called:<12} {contact}")
     for contact in others:

@@ -308,8 +308,8 @@ Address = tuple[str, int]
 def _received() -> Counter[Address]:
     """The bytes received from each other end."""
     found: Counter[Address] = Counter()
-    for file in _own_sockets():
-        with contextlib.suppress(OSError, ValueError, struct.error), _copy(file) as copy:
+    for file in own_sockets():
+        with contextlib.suppress(OSError, ValueError, struct.error), copy_of(file) as copy:
             if copy.family in (socket.AF_INET, socket.AF_INET6):
                 found[numeric(*copy.getpeername()[:2])] += _count(copy)
     return found
@@ -359,7 +359,7 @@ def address_of(peer: str) -> list[Address]:
         return []
 
 
-def _own_sockets() -> list[int]:
+def own_sockets() -> list[int]:
     found = []
     with contextlib.suppress(OSError):
         for name in os.listdir(OWN_FILES):
@@ -369,7 +369,7 @@ def _own_sockets() -> list[int]:
     return found
 
 
-def _copy(file: int) -> socket.socket:
+def copy_of(file: int) -> socket.socket:
     """Return a copy of a socket. The original may be closed meanwhile. Raises: OSError."""
     copy = os.dup(file)
     try:

@@ -48,7 +48,7 @@ def points(quick: bool) -> list[Point]:
 
 
 @lru_cache(maxsize=1)
-def _all_pairs() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def all_pairs() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Each pair's two records, and whether they have the same job."""
     first, second = (side.astype(np.int16) for side in np.triu_indices(RECORDS, 1))
     (job,) = load("jobs", RECORDS).columns.values()
@@ -63,7 +63,7 @@ def draw(rule: str, edges: int, seed: bytes) -> tuple[float, int, int]:
     rng = np.random.default_rng(np.frombuffer(seed, dtype=np.uint64))
     size = edges if rule == "uniform" else int(rng.binomial(PAIRS, edges / PAIRS))
     chosen = rng.choice(PAIRS, size, replace=False, shuffle=False)
-    first, second, equal = _all_pairs()
+    first, second, equal = all_pairs()
     degrees = np.bincount(first[chosen], minlength=RECORDS) + np.bincount(
         second[chosen], minlength=RECORDS
     )

@@ -22,10 +22,10 @@ from umpc.crypto.rounds import run_in_memory
 from umpc.errors import EncodingError, LocalProtocolError
 from umpc.mpc.transfers.channel_set_up import (
     ZERO,
-    _scalar,
     base_multiple,
     is_point,
     multiple,
+    random_scalar,
     receive_seeds,
     send_seeds,
 )
@@ -112,7 +112,7 @@ def test_the_receiver_multiplies_the_generator_before_the_offer_comes():
         made.append(scalar)
         return honest(scalar)
 
-    offer = b"".join(base_multiple(_scalar(Stream(seed_of(label)))) for label in "cr")
+    offer = b"".join(base_multiple(random_scalar(Stream(seed_of(label)))) for label in "cr")
     with lying("everybody", base_multiple=noted):
         receiver = sides()[1]
         next(receiver)
@@ -133,11 +133,11 @@ def test_every_message_of_the_receiver_belongs_to_either_choice():
     Both keys are exactly as likely.
     """
     stream = Stream(derive(seed_of("sender"), "base ot", "sender"))
-    _, c = (int.from_bytes(_scalar(stream), "little") for _ in range(2))
+    _, c = (int.from_bytes(random_scalar(stream), "little") for _ in range(2))
     mine = Stream(derive(seed_of("receiver"), "base ot", "receiver"))
     payload = run(choices=CHOICES)[2][1].message.payload
     for number, choice in enumerate(CHOICES):
-        k = int.from_bytes(_scalar(mine), "little")
+        k = int.from_bytes(random_scalar(mine), "little")
         keys = (k, c - k) if choice == 0 else (c - k, k)
         point = payload[number * POINT_BYTES : (number + 1) * POINT_BYTES]
         assert point == times(keys[0])
@@ -261,7 +261,7 @@ def test_the_number_zero_is_never_used():
 def test_a_key_that_comes_out_as_zero_is_not_sent():
     """k = c gives C − k·G = 0, once in 2^252 transfers."""
     mine = Stream(derive(seed_of("receiver"), "base ot", "receiver"))
-    offer = base_multiple(_scalar(mine)) + G
+    offer = base_multiple(random_scalar(mine)) + G
 
     def change(message):
         return replace(message, payload=offer)

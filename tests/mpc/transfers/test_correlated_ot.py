@@ -20,7 +20,7 @@ from tests.support.transfers import (
 )
 from umpc.crypto.rounds import run_in_memory
 from umpc.errors import LocalProtocolError
-from umpc.mpc.transfers.batch_columns import _combine, _stretch, transpose
+from umpc.mpc.transfers.batch_columns import combine, stretched_leaves, transpose
 from umpc.mpc.transfers.channel_set_up import open_sender, punctured, tree
 from umpc.mpc.transfers.correlated_ot import fresh_delta
 from umpc.mpc.transfers.message_shapes import CHECK_BYTES, FOLDS, PART, extension_bytes
@@ -146,7 +146,7 @@ def test_a_punctured_tree_lacks_exactly_the_leaf_of_the_digit(fold):
 def test_combining_sums_the_leaves_with_each_bit(fold):
     leaves = np.random.default_rng(fold).integers(0, 256, (3, 1 << fold, 16), dtype=np.uint8)
     columns = np.empty((3, fold, 16), dtype=np.uint8)
-    total = _combine(leaves, columns)
+    total = combine(leaves, columns)
     assert np.array_equal(total, np.bitwise_xor.reduce(leaves, axis=1))
     for bit in range(fold):
         members = [x for x in range(1 << fold) if x >> bit & 1]
@@ -167,7 +167,7 @@ def views(fold: int, value: int, label: str) -> tuple[np.ndarray, np.ndarray]:
     rows = extension_rows(message.payload, TRANSFERS, fold)
     known = [
         np.bitwise_xor.reduce(leaves, axis=1)
-        for _, leaves in _stretch(sender._streams, TRANSFERS // 8)
+        for _, leaves in stretched_leaves(sender._streams, TRANSFERS // 8)
     ]
     return rows.reshape(-1), (rows ^ np.concatenate(known)).reshape(-1)
 

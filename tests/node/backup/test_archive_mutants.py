@@ -65,7 +65,7 @@ def test_a_ledger_that_was_edited_with_its_manifest_is_refused(site, tmp_path):
     import hashlib
     import json
 
-    from umpc.node.backup.archive import _seal
+    from umpc.node.backup.archive import seal_of
 
     site.charge(A)
     content = site.back_up().read_bytes()
@@ -80,7 +80,7 @@ def test_a_ledger_that_was_edited_with_its_manifest_is_refused(site, tmp_path):
     facts = json.loads(files["manifest.json"])
     facts["files"]["ledger.sqlite"] = hashlib.sha256(files["ledger.sqlite"]).hexdigest()
     files["manifest.json"] = json.dumps(facts, sort_keys=True).encode()
-    files["manifest.seal"] = _seal(key, files["manifest.json"])
+    files["manifest.seal"] = seal_of(key, files["manifest.json"])
     mutant = tmp_path / "mutant.tar"
     mutant.write_bytes(pack(files))
     site.lose(".key")

@@ -77,9 +77,9 @@ def few_jobs(monkeypatch):
     monkeypatch.setattr(table_2, "RECORDS", 60)
     monkeypatch.setattr(table_2, "PAIRS", 60 * 59 // 2)
     monkeypatch.setattr(table_2, "GRAPHS", 100)
-    table_2._all_pairs.cache_clear()
+    table_2.all_pairs.cache_clear()
     yield
-    table_2._all_pairs.cache_clear()
+    table_2.all_pairs.cache_clear()
 
 
 @pytest.mark.parametrize("rule", table_2.RULES)

@@ -28,7 +28,7 @@ def nothing_given(monkeypatch):
 
 
 def test_without_its_file_a_figure_is_left_out_and_the_substitute_is_not(nothing_given, capsys):
-    names = [figure.name for figure in filter(command._has_its_data, chosen(["001-3"]))]
+    names = [figure.name for figure in filter(command.has_its_data, chosen(["001-3"]))]
     assert names == ["001-figure-3-substitute"]
     said = capsys.readouterr().out
     assert (
@@ -63,7 +63,7 @@ def test_a_given_table_of_hospital_stays_is_scored_and_measured(nothing_given, t
     found = figure.measure(point, bytes(32))
     assert sum(found["negatives"] + found["positives"]) == 600, "a third is for training"
     assert 0.6 < load("diabetes", 0).exact < 0.95
-    assert command._has_its_data(figure)
+    assert command.has_its_data(figure)
 
 
 def test_given_ratings_are_measured_and_missing_ones_left_out(nothing_given, tmp_path):

@@ -51,9 +51,9 @@ def stretched(streams: LeafStreams, fold: int, width: int) -> tuple[BitArray, Bi
     # spec/transfers.py, `columns`
     rows = np.empty((digits, fold, width), dtype=np.uint8)
     u = np.empty((digits, width), dtype=np.uint8)
-    for some, leaves in _stretch(streams, width):
+    for some, leaves in stretched_leaves(streams, width):
         # Roy 2022, 3.1: u = ⊕ L_x and v_i = ⊕ x_i·L_x
-        u[some] = _combine(leaves, rows[some])
+        u[some] = combine(leaves, rows[some])
     return rows, u
 
 
@@ -101,12 +101,12 @@ def transpose_into(rows: BitArray, blocks: WordArray) -> None:
     blocks[:] = transpose(rows.reshape(BLOCK_BITS, -1))[: len(blocks)]
 
 
-def _stretch(streams: LeafStreams, width: int) -> Iterator[tuple[slice, BitArray]]:
+def stretched_leaves(streams: LeafStreams, width: int) -> Iterator[tuple[slice, BitArray]]:
     """Digits, and the next bytes of their leaves: (digits, leaves, width) uint8."""
     return streams.bytes(width)
 
 
-def _combine(leaves: BitArray, columns: BitArray) -> BitArray:
+def combine(leaves: BitArray, columns: BitArray) -> BitArray:
     """Write columns[…, i] = v_i = ⊕ L_x over x with bit i; return u = ⊕ L_x: (digits, width).
 
     The leaves are halved from the highest bit down. Args: leaves: (digits, 2^fold, width) uint8.

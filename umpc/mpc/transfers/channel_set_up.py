@@ -314,10 +314,10 @@ def send_seeds(
         point of the group, or zero.
     """
     stream = Stream(derive(seed, "base ot", "sender"))
-    r = _scalar(stream)
+    r = random_scalar(stream)
     # Naor & Pinkas, initialization: C and A = r·G
     # the receiver must not know log C, so the sender draws it
-    c_point = base_multiple(_scalar(stream))
+    c_point = base_multiple(random_scalar(stream))
     offer = c_point + base_multiple(r)
     (reply,) = yield Message(OFFER, offer, 2, 8 * POINT_BYTES)
     check_reply(reply, silence(OFFER), peer)
@@ -352,7 +352,7 @@ def receive_seeds(
     # The multiples k_i·G need no offer, so they are made before it comes.
     stream = Stream(derive(seed, "base ot", "receiver"))
     # spec/base_transfers.py, `scalars`
-    scalars = [_scalar(stream) for _ in choices]
+    scalars = [random_scalar(stream) for _ in choices]
     multiples = [base_multiple(k) for k in scalars]
     (reply,) = yield silence(OFFER)
     check_reply(reply, key_message(OFFER, 2), peer)
@@ -422,7 +422,7 @@ def _split(payload: bytes) -> list[bytes]:
     return [payload[start : start + POINT_BYTES] for start in range(0, len(payload), POINT_BYTES)]
 
 
-def _scalar(stream: Stream) -> bytes:
+def random_scalar(stream: Stream) -> bytes:
     """A number below the group's order, uniform up to 2^−256, as 32 bytes."""
     # 512 bits mod the order: bias below 2^-256
     return sodium.crypto_core_ed25519_scalar_reduce(stream.bytes(64))

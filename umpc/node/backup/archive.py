@@ -96,7 +96,7 @@ def write_archive(path: Path, manifest: Manifest, files: Mapping[str, Path], key
             with tarfile.open(fileobj=file, mode="w", format=tarfile.PAX_FORMAT) as tar:
                 content = manifest.encode()
                 _add(tar, MANIFEST, io.BytesIO(content), len(content))
-                seal = _seal(key, content)
+                seal = seal_of(key, content)
                 _add(tar, SEAL, io.BytesIO(seal), len(seal))
                 for name, source in files.items():
                     with source.open("rb") as opened:
@@ -142,7 +142,7 @@ def unpack(path: Path, folder: Path) -> tuple[Manifest, bytes]:
 
 def check_seal(path: Path, manifest: Manifest, seal: bytes, key: bytes) -> None:
     """Check that the ledger's key made this archive. Raises: LedgerError."""
-    if not hmac.compare_digest(seal, _seal(key, manifest.encode())):
+    if not hmac.compare_digest(seal, seal_of(key, manifest.encode())):
         raise damaged(
             path, "its seal is wrong: the manifest was changed, or the ledger's key is another one"
         )
@@ -189,7 +189,7 @@ def _extract(tar: tarfile.TarFile, member: tarfile.TarInfo, target: Path) -> str
     return digest_of(target)
 
 
-def _seal(key: bytes, content: bytes) -> bytes:
+def seal_of(key: bytes, content: bytes) -> bytes:
     own = hmac.digest(key, FORMAT.encode(), "sha256")
     return hmac.digest(own, content, "sha256").hex().encode()
 

@@ -164,7 +164,7 @@ def _open_own(
             from umpc.node.table.database import read_query
 
             database = read_query(source.sql, site)
-        with _cursor() as connection:
+        with new_cursor() as connection:
             # the database's connection is closed again before the columns are used
             with database as reading:
                 columns = reading.fetch(wanted)
@@ -172,7 +172,7 @@ def _open_own(
             yield connection, _registered(connection, rows, reading.names, columns, source.numbers)
         return
     if source.frame is not None:
-        with _cursor() as connection:
+        with new_cursor() as connection:
             names, rows = [*source.frame], max(map(_rows_of, source.frame.values()), default=0)
             yield connection, _registered(connection, rows, names, source.frame, source.numbers)
         return
@@ -191,7 +191,7 @@ def _open_own(
             names, delimiter = csv_header(source, site)
             files = source.files()
             text = TextPipe(files, source.encoding, delimiter)
-            with text as pipe, _cursor() as connection:
+            with text as pipe, new_cursor() as connection:
                 try:
                     yield connection, _csv_table(names, delimiter, pipe.path, source.numbers)
                 except duckdb.Error:
@@ -200,11 +200,11 @@ def _open_own(
             if pipe.failure is not None:
                 raise site.unreadable(f"{pipe.failure}; encoding {source.encoding!r}")
         else:
-            with _cursor() as connection:
+            with new_cursor() as connection:
                 yield connection, _parquet_table(connection, source, site)
     except duckdb.Error as error:
         if isinstance(error, duckdb.FatalException | duckdb.InternalException):
-            _connect.cache_clear()  # this engine may answer nothing more
+            shared_engine.cache_clear()  # this engine may answer nothing more
         raise site.unreadable(where_it_stopped(error)) from None
 
 
@@ -216,13 +216,13 @@ def where_it_stopped(error: duckdb.Error) -> str:
     return "; ".join([type(error).__name__, *PLACE.findall(str(error))])
 
 
-def _cursor() -> duckdb.DuckDBPyConnection:
+def new_cursor() -> duckdb.DuckDBPyConnection:
     """One query's own connection to the process's DuckDB, which holds no table and no file."""
-    return _connect().cursor()
+    return shared_engine().cursor()
 
 
 @cache
-def _connect() -> duckdb.DuckDBPyConnection:
+def shared_engine() -> duckdb.DuckDBPyConnection:
     """Open DuckDB in memory, without extensions from the network and without files on disk.
 
     It keeps the order of the rows, and nothing of a file after its query. To open it takes longer

@@ -105,7 +105,7 @@ def test_a_product_takes_little_more_than_its_result(sizes):
 @pytest.mark.parametrize("kind", [np.uint32, np.uint64])
 def test_sums_of_rows_are_those_of_numpy(rows, kind):
     values = random_words(RNG, 40 * rows).astype(kind).reshape(rows, 40)[:, 3:8]
-    sums = leg._prefix_sums(values, 0)
+    sums = leg.prefix_sums(values, 0)
     assert not sums[0].any() and (sums[1:] == np.cumsum(values, axis=0, dtype=kind)).all()
 
 

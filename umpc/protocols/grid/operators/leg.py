@@ -125,7 +125,7 @@ class Leg:
             # inner(j) · v(j)
             values = block if group.inner is None else block * _along(group.inner, axis)
             # linear time: prefix sums in place of a matrix
-            sums = values if group.of_values else _prefix_sums(values, axis)
+            sums = values if group.of_values else prefix_sums(values, axis)
             for gather in group.gathers:
                 # P[high] − P[low] = Σ over the interval
                 taken = np.take(sums, gather.threshold, axis=axis)
@@ -180,7 +180,7 @@ def _along(vector: Elements, axis: int) -> Elements:
     return vector[None, :] if axis else vector[:, None]
 
 
-def _prefix_sums(values: Elements, axis: int) -> Elements:
+def prefix_sums(values: Elements, axis: int) -> Elements:
     """P with P[t] = Σ_{j < t} values[j] along the axis."""
     shape = list(values.shape)
     shape[axis] += 1
