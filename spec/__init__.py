@@ -20,6 +20,7 @@ group of edwards25519 come from the packages `cryptography` and `nacl`; all else
 | `garbled.py` | garbled pairs: half gates with additive outputs |
 | `grid.py` | sums over all pairs by tables, with a dealer and without one |
 | `verified_grid.py` | the grid when nodes lie |
+| `verified_by_few.py` | the same, where t + 1 nodes check for all |
 | `verified_forms.py` | what a node says of its table: a list, or bits |
 | `verified_triples.py` | the same over triples |
 | `verified_messages.py` | its digests, statements and challenges |

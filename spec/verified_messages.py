@@ -39,8 +39,13 @@ def root_of(study: Study, opened: Opened) -> bytes:
     """R = H(attempt, all d_u, H(all salts, Ĥ)). It fixes all masked tables and lists."""
     rows = zip(opened["salts"], opened["tables"], opened["lists"], strict=True)
     each = [table_statement(study, place, *row) for place, row in enumerate(rows)]
-    of_total = digest(b"umpc masked total 1", *opened["salts"], opened["total"])
-    return digest(b"umpc verified root 1", study["attempt"], *each, of_total)
+    return root_from(study, each, opened["salts"], opened["total"])
+
+
+def root_from(study: Study, statements: list[bytes], salts: list[bytes], total: bytes) -> bytes:
+    """R, of all d_u, all salts and Ĥ."""
+    of_total = digest(b"umpc masked total 1", *salts, total)
+    return digest(b"umpc verified root 1", study["attempt"], *statements, of_total)
 
 
 def lookup_point(root: bytes) -> Element:

@@ -213,6 +213,7 @@ def _aggregate(
         adding.end_exchange()
         if adding.asks and number == adding.exchanges - 1:
             _ask_dealer(coordinator, parts, dealer, transcript)
+            adding.end_exchange()
         for place, (name, part) in named:
             for frame in adding.told(place):
                 transcript.told.append((coordinator.study.coordinator, name, frame))
@@ -235,8 +236,9 @@ def _ask_dealer(
     sign = AUTHORITY.credentials(dealer_name(coordinator.attempt), "dealer").sign
     for frame in answering.answer(adding.questions if adding else [], sign):
         for name, part in zip(coordinator.names, parts, strict=True):
-            transcript.told.append((dealer_name(coordinator.attempt), name, frame))
-            part.hear(frame)
+            if part.asks:
+                transcript.told.append((dealer_name(coordinator.attempt), name, frame))
+                part.hear(frame)
         if adding is not None:
             adding.hear(frame)
 

@@ -119,7 +119,7 @@ CHECKS: dict[str, tuple[str, ...]] = {
     ),
     "the total is that of all tables": (
         "not the sum of the nodes' records",
-        f"{GRID}.verified_node:VerifiedTable.confirm",
+        f"{GRID}.verified_node:VerifiedTable._check",
     ),
     "the sum is a multiple": ("add up to a multiple", f"{GRID}.protocol:GridCoordinator._sums"),
     "the source is alive": ("again and again", "umpc.dp.random_bits:random_words"),

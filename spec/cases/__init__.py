@@ -15,6 +15,7 @@ Each file has the vectors of the file of the specification that has the same nam
 | `garbled.py` | garbled pairs |
 | `grid.py` | masked tables, and inner products by transfers |
 | `verified_grid.py` | the verified grid of three nodes, and lies |
+| `verified_by_few.py` | two verifiers and a node that does not check, and lies |
 | `verified_forms.py` | nodes that send bits, and lies |
 | `verified_triples.py` | the same over triples |
 | `noise.py` | draws from seeded streams, and thresholds |

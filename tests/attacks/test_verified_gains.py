@@ -531,7 +531,7 @@ def stratified(x: int = 3, y: int = 0) -> VerifiedRun:
         backend="grid",
         adversary=LYING_NODES,
         epsilon=LOUD,
-        max_colluding=0,
+        max_colluding=2,
     )
     rows = ([(x, y, 0)], [(6, 3, 0)] * 5, [(6, 3, 0)] * 2)
     tables = [

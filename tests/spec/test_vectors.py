@@ -17,6 +17,7 @@ FILES = sorted(FOLDER.parent.glob("*.py"))
 VERIFIED = (
     "field.py",
     "linear_proof.py",
+    "verified_by_few.py",
     "verified_checks.py",
     "verified_forms.py",
     "verified_grid.py",
@@ -44,7 +45,7 @@ def test_the_specification_is_short():
     verified = sum(lengths[name] for name in VERIFIED)
     assert max(lengths.values()) < 300, lengths
     assert sum(lengths.values()) - verified < 2600, lengths
-    assert verified < 930, verified
+    assert verified < 1040, verified
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)

@@ -143,6 +143,8 @@ def attempt_of(study) -> GridAttempt:
         facts = {"fields": (label, other), "kernels": (AUC.replace("x", "y"),)}
         found = plain.replaced(sampling="two_sample", **facts)
         firsts = [first for first, _ in study["counts"]]
+    # t, by default so many that all nodes verify
+    found = found.replaced(max_colluding=study.get("colluding", len(study["sizes"]) - 1))
     members = make_members(found, study["sizes"], first=firsts)
     made = GridAttempt(found, *members, PRIME, grid_of(plain))
     made.id = study["attempt"]
@@ -152,8 +154,8 @@ def attempt_of(study) -> GridAttempt:
 
 
 def table_of_node(made, study, own) -> VerifiedTable:
-    """A node's part, with its randomness; its second signature may be asked again."""
-    nonces = chain([own["nonces"][0]], repeat(own["nonces"][1]))
+    """A node's part, with its randomness; its last signature may be asked again."""
+    nonces = chain(own["nonces"], repeat(own["nonces"][-1]))
 
     def signed(text: bytes) -> bytes:
         return sign(own["key"], text, next(nonces))
@@ -171,6 +173,13 @@ def table_of_node(made, study, own) -> VerifiedTable:
 
 
 def of_run(study, owns, dealt, randoms):
+    total, nodes, dealing, numbers, vectors = parties(study, owns, dealt, randoms)
+    found = {**said_of(total, nodes, dealing, owns, signer_of(dealt)), "dealt": numbers}
+    return found if not vectors else {**found, "vector": vectors[0].tolist()}
+
+
+def parties(study, owns, dealt, randoms):
+    """Coordinator, nodes and dealer after the dealing, the dealt numbers, and the last vectors."""
     made = attempt_of(study)
     # the dealer draws shares from a seed, so those of the vectors replace them
     drawn = chain(dealt["seeds"], [bytes(32)] * len(randoms), [dealt["coin"]])
@@ -185,8 +194,7 @@ def of_run(study, owns, dealt, randoms):
     vectors = [cells_of([each[len(nodes) - 1]], 64) for each in dealings[:-1]]
     for number, vector in enumerate(vectors):
         nodes[-1].deal_vector(number, 0, vector)
-    found = {**said_of(total, nodes, dealing, owns, signer_of(dealt)), "dealt": numbers}
-    return found if not vectors else {**found, "vector": vectors[0].tolist()}
+    return total, nodes, dealing, numbers, vectors
 
 
 def said_of(total, nodes, dealing, owns, signer) -> dict[str, Any]:

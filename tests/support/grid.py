@@ -17,15 +17,27 @@ from umpc.study.cost import Measured
 from umpc.study.document import Study
 from umpc.study.messages import Frame
 from umpc.study.report import Report
+from umpc.study.settings import LYING_NODES
 
 COUNTS = (5, 0, 4)
 """The records of each node; one has none."""
 
 
 def grid_study(kernels: str | Sequence[str] = KENDALL, nodes: int = 3, **changes: Any) -> Study:
-    """A study by the grid; without a grid's noise settings, every node adds its own noise."""
-    facts = {"protocol": "grid", "backend": "grid", "noise": "distributed", **changes}
+    """A study by the grid; without a grid's noise settings, every node adds its own noise.
+
+    Where nodes may lie, by default all of them verify.
+    """
+    facts = {"protocol": "grid", "backend": "grid", "noise": "distributed"}
+    if changes.get("adversary") == LYING_NODES:
+        facts["max_colluding"] = nodes - 1
+    facts |= changes
     return make_study(kernels, nodes, **facts)
+
+
+def lying(study: Study) -> Study:
+    """The study in the grade in which nodes may lie; all of them verify."""
+    return study.replaced(adversary=LYING_NODES, max_colluding=len(study.nodes) - 1)
 
 
 def silent(study: Study) -> Study:

@@ -22,7 +22,6 @@ from umpc.study.attempt import Attempt
 from umpc.study.cost import Measured, Moment, count_online
 from umpc.study.messages import Frame
 from umpc.study.report import Report
-from umpc.transport.patience import task_group
 
 log = logging.getLogger("umpc.coordinator")
 ANSWER_SECONDS = 5
@@ -268,12 +267,11 @@ class Conductor:
         for _ in range(1, aggregation.exchanges):
             await each(self.links, "evaluate", go_on)
             await asyncio.to_thread(aggregation.end_exchange)
-        async with task_group() as group:
-            if aggregation.asks:
-                asked = await asyncio.to_thread(lambda: aggregation.questions)
-                hear = self.hear_dealer(self.side.attempt.id, asked, aggregation.hear)
-                group.create_task(hear)
-            signed = await each(self.links, "evaluate", deliver)
+        if aggregation.asks:
+            asked = await asyncio.to_thread(lambda: aggregation.questions)
+            await self.hear_dealer(self.side.attempt.id, asked, aggregation.hear)
+            await asyncio.to_thread(aggregation.end_exchange)
+        signed = await each(self.links, "evaluate", deliver)
         signatures = tuple(answer.signature for answer in signed)
         await asyncio.to_thread(aggregation.check_signed, signatures)
         ready = await self._ask("evaluate", m.TotalConfirmed(signatures), (m.Ready,))

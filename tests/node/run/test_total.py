@@ -26,6 +26,7 @@ class Aggregation:
     """A vector of two frames, which notes what it is asked."""
 
     exchanges = 1
+    answers = 1
     asks = False
 
     def __init__(self) -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.protocols.grid.test_grid_run import TAKEN
 from tests.protocols.grid.test_grid_run import study_of as library_study_of
 from tests.protocols.u_mpc.test_library import counts_of, tables_of
-from tests.support.grid import cells_of, grid_study
+from tests.support.grid import cells_of, grid_study, lying
 from tests.support.mpc_studies import ALPHA, homogeneity, uniformity
 from tests.support.protocols import assert_refused, noise_of
 from tests.support.studies import (
@@ -107,7 +107,7 @@ def check_cost(run: Simulated) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_statistics_of_the_library_are_the_clear_ones(name, nodes):
     """Tau-b and rho-b have three sums over one table, rho-b of triples; the AUC has two classes."""
-    study = library_study_of(name, nodes).replaced(adversary=LYING_NODES)
+    study = lying(library_study_of(name, nodes))
     label = f"verified {name} {nodes}"
     run_and_check(study, tables_of(study, "ties", counts_of(name, nodes), label), label)
 
@@ -196,7 +196,9 @@ def test_noise_is_that_of_honest_nodes():
     """Each node's noise is calibrated as in grade honest, because every table is proved."""
     tables = random_tables((3, 4, 2), "grades", high=7)
     reports = [
-        simulate(verified_study(epsilon="1", adversary=grade), tables, Entropy("grades")).report
+        simulate(
+            verified_study(epsilon="1", adversary=grade, max_colluding=2), tables, Entropy("grades")
+        ).report
         for grade in (HONEST, LYING_NODES)
     ]
     assert reports[0].noise_std == reports[1].noise_std > 0
@@ -218,7 +220,7 @@ def frames_of(run: Simulated):
 @pytest.mark.parametrize("counts", [(3, 0, 11), (3, 2000, 11)])
 def test_frames_of_all_data_have_the_same_sizes_and_order(counts):
     """Also where a node sends bits of its table."""
-    study = library_study_of("kendall_tau_b", 3).replaced(adversary=LYING_NODES)
+    study = lying(library_study_of("kendall_tau_b", 3))
     kinds = ("random", "ties", "bounds", "all equal")
     sets = [tables_of(study, kind, counts, "views") for kind in kinds]
     found = [frames_of(simulate(study, each, Entropy("views"))) for each in sets]
@@ -333,7 +335,7 @@ def test_power_a_cell_of_no_record_has_values_beyond_the_kernels_range():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_matrices_of_tables_that_are_taken_stay_in_the_kernels_range(name):
-    study = checked(library_study_of(name, 2).replaced(adversary=LYING_NODES))
+    study = checked(lying(library_study_of(name, 2)))
     grid = grid_of(study)
     for form, kernel in zip(grid.forms, study.parsed_kernels, strict=True):
         if isinstance(form, TripleForm):
@@ -345,7 +347,7 @@ def test_matrices_of_tables_that_are_taken_stay_in_the_kernels_range(name):
 @pytest.mark.parametrize("name", TRIPLES)
 def test_forms_of_triples_stay_in_the_kernels_range_and_their_rows_in_their_bound(name):
     """Three records in any cells are a triple of the domain."""
-    study = checked(library_study_of(name, 2).replaced(adversary=LYING_NODES))
+    study = checked(lying(library_study_of(name, 2)))
     grid, rng = grid_of(study), np.random.default_rng(5)
     for each, kernel in zip(grid.forms, study.parsed_kernels, strict=True):
         form = each.over(PRIME)
@@ -363,7 +365,7 @@ def test_forms_of_triples_stay_in_the_kernels_range_and_their_rows_in_their_boun
 
 @pytest.mark.parametrize("name", sorted(BEYOND))
 def test_statistics_without_such_a_table_are_refused_with_what_to_take(name):
-    study = library_study_of(name, 2).replaced(adversary=LYING_NODES)
+    study = lying(library_study_of(name, 2))
     with pytest.raises(StudyError, match=r'take backend = "shared".*or adversary = "honest"'):
         checked(study)
 

@@ -15,13 +15,13 @@ import pytest
 from tests.protocols.grid.test_grid_run import study_of as library_study_of
 from tests.protocols.grid.test_verified import verified_study
 from tests.protocols.u_mpc.test_library import tables_of
+from tests.support.grid import lying as with_liars
 from tests.support.statistical import SeededBits
 from tests.support.steps import steps_of
 from tests.support.studies import Entropy, table
 from tests.support.verified import VerifiedRun
 from umpc.simulation import AUTHORITY
 from umpc.study.document import Study
-from umpc.study.settings import LYING_NODES
 from umpc.testing import lying
 
 DEALER = AUTHORITY.credentials("dealer", "dealer")
@@ -60,8 +60,8 @@ def different(study: Study, sets: list[Any], lie: dict[str, Any] | None = None) 
 
 
 STUDIES = {
-    "three sums": library_study_of("kendall_tau_b", 3).replaced(adversary=LYING_NODES),
-    "two classes": library_study_of("auc", 3).replaced(adversary=LYING_NODES),
+    "three sums": with_liars(library_study_of("kendall_tau_b", 3)),
+    "two classes": with_liars(library_study_of("auc", 3)),
 }
 PLAIN = verified_study(epsilon="1")
 SETS = [

@@ -290,7 +290,7 @@ async def add_up(
         failpoint("after-histogram")
         if aggregation.asks and number == aggregation.exchanges:
             await _ask_dealer(run, others, attempt, aggregation)
-        is_complete = False
+        is_complete = number > aggregation.answers
         while not is_complete:
             part = await stream.expect(m.Part)
             others.links.count_with_coordinator(part.frame)

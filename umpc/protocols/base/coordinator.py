@@ -81,7 +81,7 @@ class HeapSide(Protocol):
 class CoordinatorAggregation(Protocol):
     """The part of a coordinator's side that adds the vectors up.
 
-    exchanges, asks: as of `NodeAggregation`.
+    exchanges, asks: as of a `NodeAggregation` that asks.
     """
 
     exchanges: int
@@ -99,7 +99,10 @@ class CoordinatorAggregation(Protocol):
         ...
 
     def end_exchange(self) -> None:
-        """All nodes have said all of an exchange. Raises: RemoteProtocolError naming a node."""
+        """All nodes have said all of an exchange, or last the dealer.
+
+        Raises: RemoteProtocolError naming a node.
+        """
         ...
 
     @property

@@ -145,11 +145,13 @@ class MeshSide(Protocol):
 class NodeAggregation(Protocol):
     """The part of a node's side that has its vector added to those of all other nodes.
 
-    exchanges: how often `masked` leaves and an answer is taken; once, unless nodes may lie.
+    exchanges: how often `masked` leaves; once, unless nodes may lie.
+    answers: how often an answer is taken; less often where other nodes check for this one.
     asks: whether the dealer is asked about what was said, before the last answer is taken.
     """
 
     exchanges: int
+    answers: int
     asks: bool
 
     def masked(self) -> Iterator[Frame]:

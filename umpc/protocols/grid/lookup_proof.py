@@ -296,11 +296,17 @@ def shapes_of(attempt: GridAttempt) -> list[ProofShape]:
     return [ProofShape.of(cells, member.records) for member in attempt.members]
 
 
+def verifiers(attempt: GridAttempt) -> range:
+    """The nodes that check for all: the study's first t + 1, of which at most t lie."""
+    return range(attempt.study.max_colluding + 1)
+
+
 def bytes_by_step(attempt: GridAttempt, node: int) -> dict[tuple[str, int], int]:
     """Bytes of all frames that a node sends and gets on data, by (step, round)."""
+    is_verifier = node in verifiers(attempt)
     shapes = shapes_of(attempt)
     found = {(step, 0): attempt.layout.wire_bytes(step) for step in (HISTOGRAM, TOTAL)}
-    # a node's own frames go up, and those of all others come down
+    # a node's own frames go up, and to a verifier those of all others come down
     for place, shape in enumerate(shapes):
         layouts = (
             (LIST, MaskLayout(PRIME, shape.products, (place,))),
@@ -308,13 +314,16 @@ def bytes_by_step(attempt: GridAttempt, node: int) -> dict[tuple[str, int], int]
             (PROOF, MaskLayout(PRIME, 2 * shape.size, (place,))),
             (ANSWER, answer_layout(shape, len(cells_by_class(attempt)), place)),
         )
+        sizes = {step: layout.wire_bytes(step) for step, layout in layouts}
         for step, size in ((OPENING, OPENING_BYTES), (STATEMENT, SIGNATURE_BYTES)):
-            one = frame_bytes(step, (place,), 0, size, 8, size)
-            found[step, 0] = found.get((step, 0), 0) + one
-        for step, layout in layouts:
-            found[step, 0] = found.get((step, 0), 0) + layout.wire_bytes(step)
-    head = answer_head_bytes(len(shapes))
-    found[ANSWER, 0] += frame_bytes(ANSWER, (), 0, head, 8, head)
+            sizes[step] = frame_bytes(step, (place,), 0, size, 8, size)
+        for step, size in sizes.items():
+            is_own = place == node and step != ANSWER
+            if is_verifier or is_own or step == OPENING:
+                found[step, 0] = found.get((step, 0), 0) + size
+    if is_verifier:
+        head = answer_head_bytes(len(shapes))
+        found[ANSWER, 0] += frame_bytes(ANSWER, (), 0, head, 8, head)
     return found
 
 
@@ -395,6 +404,11 @@ def transcript_statement(
 ) -> bytes:
     """The bytes that a node signs of all that it heard and sent. Args: three digests."""
     return digest(b"umpc verified proof 1", attempt, _number(node), root, inverse, proof)
+
+
+def verdict_statement(attempt: bytes, root: bytes) -> bytes:
+    """The bytes that a verifier signs, for nodes that do not check, when all that R fixes holds."""
+    return digest(b"umpc verified verdict 1", attempt, root)
 
 
 def answer_statement(attempt: bytes, root: bytes, coin: bytes, rows: Sequence[bytes]) -> bytes:

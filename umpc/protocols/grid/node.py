@@ -149,6 +149,7 @@ class NodeTable:
     """
 
     exchanges = 1
+    answers = 1
     asks = False
 
     def __init__(

@@ -42,7 +42,13 @@ from umpc.protocols.grid.binding import (
 from umpc.protocols.grid.coarse import binned_table, check_coarse, described, limits_of
 from umpc.protocols.grid.cross_terms import DealerlessAttempt, check_transfers, transfers_of
 from umpc.protocols.grid.evidence import keeping_evidence, proven_by
-from umpc.protocols.grid.lookup_proof import cells_by_class, check_lists, check_table, table_hash
+from umpc.protocols.grid.lookup_proof import (
+    cells_by_class,
+    check_lists,
+    check_table,
+    table_hash,
+    verifiers,
+)
 from umpc.protocols.grid.masked_form import HISTOGRAM, STEP, TOTAL, factor_of
 from umpc.protocols.grid.operators import Grid
 from umpc.protocols.grid.settings import (
@@ -340,6 +346,7 @@ class VerifiedTotal(TotalOfTables):
         self.transcript = VerifiedTranscript(attempt, keys)
         self.answer = DealerAnswer(attempt)
         self.tables = [FieldVector(HISTOGRAM, attempt.layout) for _ in nodes]
+        self._short: list[tuple[Part, ...]] = []
         self._looked: list[Words] = []
         self._counted: list[list[int]] = []
         self._exchange = 0
@@ -367,7 +374,15 @@ class VerifiedTotal(TotalOfTables):
         return not due
 
     def end_exchange(self) -> None:
-        """All nodes have said all of an exchange. Raises: RemoteProtocolError naming a node."""
+        """All nodes have said all of an exchange, or last the dealer.
+
+        Raises: RemoteProtocolError, ProvenLie naming a node.
+        """
+        if self.answer.is_complete:
+            # else it is checked when all nodes have signed
+            if not self.transcript.all_verify:
+                self._check_all([each.signature.data for each in self.transcript.said])
+            return
         if self._exchange == 0:
             self.transcript.check_opened(None)
             for each, table, name in zip(
@@ -389,6 +404,7 @@ class VerifiedTotal(TotalOfTables):
             for table in self.tables:
                 self._looked.append(field.inner_fk(table.values, at_cells))
                 self._counted.append([int(field.total(table.values[each])) for each in classes])
+            self._short = [(each.shortened(self.attempt.id),) for each in self.transcript.said]
         self._said = [each.parts[self._exchange] for each in self.transcript.said]
         self._told_total = self._exchange == 0
         self._exchange += 1
@@ -398,7 +414,10 @@ class VerifiedTotal(TotalOfTables):
     def told(self, node: int) -> Iterator[Frame]:
         if self._told_total:
             yield from self.total()
-        for number, parts in enumerate(self._said):
+        # who does not check gets what fixes R, with the total
+        short = self._short if self._told_total else []
+        said = self._said if node in verifiers(self.attempt) else short
+        for number, parts in enumerate(said):
             if number != node:
                 for part in parts:
                     yield from part.frames()
@@ -415,10 +434,16 @@ class VerifiedTotal(TotalOfTables):
         return self.answer.is_complete
 
     def check_signed(self, signatures: Sequence[bytes]) -> None:
-        """All that the nodes said holds, with the dealer's answer.
+        """All that the nodes said holds, with the dealer's answer; all verifiers say so, too.
 
         Raises: ProvenLie, RemoteProtocolError naming who lied.
         """
+        if self.transcript.all_verify:
+            self._check_all(signatures)
+        else:
+            self.transcript.check_verdicts(self._root, signatures, None)
+
+    def _check_all(self, signatures: Sequence[bytes]) -> None:
         with keeping_evidence(self.transcript, self._root, self.answer, self.tables):
             self._check_signed(signatures)
         self.tables = []

@@ -43,7 +43,7 @@ from umpc.errors import (
 )
 from umpc.mpc.arrays import Words
 from umpc.protocols.grid import lookup_proof as proofs
-from umpc.protocols.grid.attempt import GridAttempt, GridDealing
+from umpc.protocols.grid.attempt import GridAttempt, GridDealing, check_signed
 from umpc.protocols.grid.lookup_proof import (
     ANSWER,
     CLEAR,
@@ -63,6 +63,7 @@ from umpc.protocols.grid.lookup_proof import (
     cells_by_class,
     counts_of,
     shapes_of,
+    verifiers,
 )
 from umpc.protocols.grid.masked_form import STEP, MaskLayout, mask_stream
 from umpc.study.messages import Frame
@@ -157,7 +158,10 @@ class FixedBytes:
 
 
 class TableOpening(FixedBytes):
-    """Bytes of one node that fix its table and its list: salt, H(salt, ĥ), signature of d_u."""
+    """Bytes of one node that fix its table and its list: salt, H(salt, ĥ), signature of d_u.
+
+    A node that does not check gets d_u itself in place of H(salt, ĥ), and no list.
+    """
 
     def __init__(self, node: int):
         super().__init__(OPENING, node, OPENING_BYTES)
@@ -202,7 +206,12 @@ def incomplete(parts: Sequence[Part]) -> list[Part]:
 
 
 class Said:
-    """All that one node says in an attempt, as everybody gets it."""
+    """All that one node says in an attempt, as every verifier gets it.
+
+    is_short: of it only salt, d_u and its signature are known here.
+    """
+
+    is_short = False
 
     def __init__(self, node: int, shape: ProofShape):
         self.node = node
@@ -219,13 +228,23 @@ class Said:
     @property
     def parts(self) -> tuple[tuple[Part, ...], ...]:
         """The parts of each exchange, in their order."""
+        if self.is_short:
+            return (self.opening,), ()
         return (self.cells, self.opening), (self.inverses, self.proof, self.signature)
 
     def opened_as(self, attempt: bytes) -> bytes:
         """d_u, which fixes the table and the list."""
         opening = self.opening
+        if self.is_short:
+            return opening.table
         parts = opening.salt, opening.table, self.cells.bytes
         return proofs.opening_statement(attempt, self.node, *parts)
+
+    def shortened(self, attempt: bytes) -> TableOpening:
+        """The opening as a node gets it that does not check."""
+        found = TableOpening(self.node)
+        found.data = self.opening.salt + self.opened_as(attempt) + self.opening.signature
+        return found
 
     def take_bytes(self, parts: Sequence[bytes]) -> None:
         """All parts at once, as bytes. Raises: EncodingError."""
@@ -350,6 +369,7 @@ class VerifiedTranscript:
         self.names = [member.name for member in attempt.members]
         self.relay = attempt.study.coordinator
         self.said = [Said(node, each) for node, each in enumerate(shapes_of(attempt))]
+        self.all_verify = len(verifiers(attempt)) == len(self.said)
 
     def root(self, total: bytes) -> bytes:
         """R. Args: total: the bytes of Ĥ."""
@@ -381,6 +401,16 @@ class VerifiedTranscript:
             statement = each.opened_as(self.attempt.id)
             if not is_signature(key, statement, each.opening.signature):
                 raise self._broken(f"other bytes than {name} signed came", sender or name)
+
+    def check_verdicts(self, root: bytes, signatures: Sequence[bytes], relay: str | None) -> None:
+        """All verifiers found that this transcript holds: one of t + 1 is honest.
+
+        Args: relay: who passed them on; None: each its own.
+        Raises: RemoteProtocolError naming the relay, or without one the verifier.
+        """
+        few = slice(len(verifiers(self.attempt)))
+        signers = self.attempt.members[few], self.keys[few], signatures[few]
+        check_signed(proofs.verdict_statement(self.attempt.id, root), *signers, relay)
 
     def check_statements(
         self, root: bytes, signatures: Sequence[bytes], answer: DealerAnswer, sender: str | None

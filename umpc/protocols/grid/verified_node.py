@@ -18,7 +18,7 @@ from umpc.protocols.base.seed_agreement import Entropy
 from umpc.protocols.grid import lookup_proof as proofs
 from umpc.protocols.grid.attempt import GridAttempt
 from umpc.protocols.grid.evidence import keeping_evidence
-from umpc.protocols.grid.lookup_proof import CLEAR, SALT_BYTES, cells_by_class
+from umpc.protocols.grid.lookup_proof import CLEAR, SALT_BYTES, cells_by_class, verifiers
 from umpc.protocols.grid.masked_form import STEP
 from umpc.protocols.grid.node import GridNode, NodeTable
 from umpc.protocols.grid.verified import (
@@ -35,10 +35,12 @@ from umpc.study.messages import Frame
 
 
 class VerifiedTable(NodeTable):
-    """One node's part of one attempt. Args: as of `NodeTable`; entropy: of salts and proofs."""
+    """One node's part of one attempt. Args: as of `NodeTable`; entropy: of salts and proofs.
+
+    asks: whether the node is a verifier. Another one is told the total and what fixes R.
+    """
 
     exchanges = EXCHANGES
-    asks = True
 
     def __init__(
         self,
@@ -53,6 +55,10 @@ class VerifiedTable(NodeTable):
         self.transcript = VerifiedTranscript(attempt, keys)
         self.answer = DealerAnswer(attempt)
         self._said = self.transcript.said[node]
+        self.asks = node in verifiers(attempt)
+        self.answers = EXCHANGES if self.asks else 1
+        for each in self.transcript.said:
+            each.is_short = not self.asks and each is not self._said
         self._entropy = entropy
         self._values: Words | None = None
         self._exchange = 0
@@ -122,7 +128,7 @@ class VerifiedTable(NodeTable):
         said.proof.put(field.add(proof.reshape(-1), mask))
         yield from said.proof.frames()
         self._values = None
-        said.signature.data = self.sign()
+        said.signature.data = self._sign_statement()
         yield from said.signature.frames()
 
     def _parts_due(self) -> list[Part]:
@@ -168,15 +174,32 @@ class VerifiedTable(NodeTable):
             raise LocalProtocolError("the dealer is asked after this node's proof has left")
         return self._said.statement(self._root)
 
-    def sign(self) -> bytes:
-        """The node's signature of its statement."""
+    def _sign_statement(self) -> bytes:
         return self._own.sign(self._own_statement.signed_as(self.attempt.id, self.node))
 
+    def sign(self) -> bytes:
+        """The node's signature of its statement, or, where not all check, of its verdict.
+
+        Raises: a verifier's, as `confirm`.
+        """
+        if self.transcript.all_verify or not self.asks:
+            return self._sign_statement()
+        self._check([each.signature.data for each in self.transcript.said])
+        return self._own.sign(proofs.verdict_statement(self.attempt.id, self._root))
+
     def confirm(self, signatures: Sequence[bytes]) -> None:
-        """Check all that was said, then make the node's share of each sum.
+        """Check all that was said, or that all verifiers did. Then make the node's shares.
 
         Raises: FailedCheck, RemoteProtocolError naming who lied.
         """
+        if self.transcript.all_verify:
+            self._check(signatures)
+        else:
+            self.transcript.check_verdicts(self._root, signatures, self.transcript.relay)
+        self.make_shares(self._heard_total)
+
+    def _check(self, signatures: Sequence[bytes]) -> None:
+        """Check all that was said."""
         transcript, root = self.transcript, self._root
         with keeping_evidence(transcript, root, self.answer):
             transcript.check_statements(root, signatures, self.answer, transcript.relay)
@@ -193,7 +216,6 @@ class VerifiedTable(NodeTable):
                 culprit=transcript.relay,
                 step=STEP,
             )
-        self.make_shares(total)
 
 
 class VerifiedNode(GridNode):
