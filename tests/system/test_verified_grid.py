@@ -7,7 +7,7 @@ import json
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -45,10 +45,10 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
         yield lab
 
 
-def write_tables(lab: Lab, name: str) -> None:
+def write_tables(lab: Lab, name: str, records: Sequence[int] = RECORDS) -> None:
     """Random records for a statistic at every node."""
     rng = np.random.default_rng(7)
-    for table, count in zip(map(lab.table, lab.names), RECORDS, strict=True):
+    for table, count in zip(map(lab.table, lab.names), records, strict=True):
         write_table(table, name, count, rng)
 
 

@@ -14,7 +14,11 @@ nothing. The tables, lists and shares are in F (`umpc/crypto/prime_field.py`).
 
 A node's y are the cells of its records or, where that takes fewer bytes, the bits of its table. For
 bits there is no ŵ. Each node then adds both parts up, and makes its share only if every proof holds
-and the total is the sum of the lists. `lookup_proof.py` has the algebra, docs/privacy.md the proof.
+and the total is the sum of the lists. `lookup_proof.py` has the algebra, docs/verified_grid.md the
+proof.
+
+*Few verifiers.* Where max_colluding = t < N − 1, only the first t + 1 nodes do so. Last they sign
+their verdict of the root. The others get Ĥ, salts and signed d_u, no answer, and then all verdicts.
 
 *Who lied.* Bytes that do not fit a signature are the relay's fault, never the signer's. A proof
 that fails is its author's, who signed it. The coordinator has every ĥ, so it names a node whose
