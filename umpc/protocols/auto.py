@@ -38,7 +38,7 @@ from umpc.protocols.grid.cross_terms import (
     cross_pairs,
     entry_ranges,
 )
-from umpc.protocols.grid.lookup_proof import LIST_BYTES, check_lists
+from umpc.protocols.grid.lookup_proof import ProofShape, check_lists
 from umpc.protocols.grid.masked_form import VECTORS_FROM
 from umpc.protocols.grid.settings import BACKEND, EDGES
 from umpc.protocols.registry import USUAL, chosen_protocol, find_protocol
@@ -261,9 +261,11 @@ def grid_needs(study: Study, records: int) -> Needs:
     lists = 0
     if study.adversary != HONEST:
         check_lists([records])
+        nodes = len(study.nodes)
+        shape = ProofShape.of(grid.cells, records // nodes)
         # every node gets the lists of all
-        lists = len(study.nodes) * LIST_BYTES * records
-        work += proof_seconds(records)
+        lists = nodes * nodes * shape.bytes
+        work += proof_seconds(nodes * shape.products)
     moved = tables + dealt + lists
     return Needs(moved, moved / LINE + work)
 

@@ -150,12 +150,12 @@ OPERATION_SECONDS = 5e-9
 """
 
 PROOF_SECONDS = 1.5e-6
-"""Seconds to prove a record's cell and to check all proofs, for each record of all nodes."""
+"""Seconds to prove a value and to check all proofs, for each value of all nodes."""
 
 
-def proof_seconds(records: int) -> float:
-    """Seconds in which nodes that may lie prove so many records, and check the proofs, about."""
-    return PROOF_SECONDS * records
+def proof_seconds(values: int) -> float:
+    """Seconds in which nodes that may lie prove so many values, and check the proofs, about."""
+    return PROOF_SECONDS * values
 
 
 def work_seconds(grid: Grid | DyadicGrid) -> float:

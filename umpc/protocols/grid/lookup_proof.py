@@ -117,6 +117,11 @@ class ProofShape:
         """Elements of K that a check reads: the wires at r, p at r, and Σ p over the calls."""
         return 2 * self.wires + 2
 
+    @property
+    def bytes(self) -> int:
+        """Bytes of the values, of w, the proof and the point that the dealer opens, about."""
+        return 8 * (self.products + 2 * (self.inverted + self.size + self.opened))
+
     def as_wires(self, factors: Words) -> Words:
         """(products, 2) → (wires, calls, 2). Number c·L + j is in call c of wire j."""
         padded = np.zeros((self.wires * self.calls, 2), dtype=np.uint64)

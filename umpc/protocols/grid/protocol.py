@@ -46,6 +46,7 @@ from umpc.protocols.grid.lookup_proof import (
     cells_by_class,
     check_lists,
     check_table,
+    shapes_of,
     table_hash,
     verifiers,
 )
@@ -216,9 +217,10 @@ class GridProtocol(UMpc):
     def table_work(self, attempt: Attempt) -> tuple[float, float] | None:
         if attempt.study.preprocessing == "none":
             return None
-        work = work_seconds(require(attempt, GridAttempt).grid)
-        is_proved = attempt.study.adversary != HONEST
-        return work, work + is_proved * proof_seconds(attempt.sizes.records)
+        own = require(attempt, GridAttempt)
+        work, is_proved = work_seconds(own.grid), attempt.study.adversary != HONEST
+        values = sum(shape.products for shape in shapes_of(own)) if is_proved else 0
+        return work, work + proof_seconds(values)
 
     def former_ways(self, study: Study) -> Iterator[Study]:
         # files of this grade that named no backend were of pairs
