@@ -138,6 +138,16 @@ def test_bits_of_tables_and_lists_of_records_release_one_value(kernel, counts):
     assert widths[0][0] > 0 and not any(widths[1])
 
 
+def test_values_and_places_of_a_proof_are_as_few_as_delta_counts():
+    """m + 2N ≤ 5n + 8 in both forms. From 8 records on, m < 3n and N < 2·√m + 2 suffice."""
+    for records in range(5000):
+        # the most cells of which bits take fewer bytes
+        cells = max(0, 3 * records - 1) // max(1, records.bit_length())
+        for shape in (ProofShape(records), ProofShape.of(max(1, cells), records)):
+            assert shape.products + 2 * shape.places <= 5 * records + 8
+            assert shape.products < max(1, 3 * records) and shape.places < 2 * records + 5
+
+
 @settings(deadline=None, max_examples=60)
 @given(st.lists(st.integers(0, 9), max_size=40), st.integers(0, 3), st.randoms())
 def test_both_forms_say_one_number_of_the_lookup(places, spare, source):

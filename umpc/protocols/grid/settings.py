@@ -97,7 +97,7 @@ class GridSettings(
     def delta_of_proofs(self, adversary: str, nodes: int, records: int) -> Fraction:
         if adversary == HONEST:
             return Fraction(0)
-        # docs/verified_grid.md: q·(D + 2n + 2N)/(p² − p), with N ≤ 2n + 4 at each node
+        # docs/verified_grid.md: q·(D + n + m + 2N)/(p² − p), with m + 2N ≤ 5n + 8 at each node
         points = MAX_CELLS + 6 * records + 8 * nodes
         return Fraction(MOST_HASHES * points, P * P - P)
 
