@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define KERNEL_VERSION 7 /* umpc/native/__init__.py has the same */
+#define KERNEL_VERSION 8 /* umpc/native/__init__.py has the same */
 
-enum { AESNI = 1, VAES256 = 2, VAES512 = 4, ARM = 8 };
+enum { AESNI = 1, VAES256 = 2, ARM = 8 };
 
 int umpc_kernel_version(void);
 int umpc_kinds(void);

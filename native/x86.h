@@ -2,8 +2,7 @@
  * and supported_kinds() asks the processor and the system which of them may run.
  *
  *   AESNI:   AES-NI, one block in a register;
- *   VAES256: VAES and AVX2, two blocks (Zen 3, and Intel's desktop processors since 2021);
- *   VAES512: VAES and AVX-512, four blocks (Zen 4, and Intel's servers since Ice Lake). */
+ *   VAES256: VAES and AVX2, two blocks (Zen 3, Intel's servers since Ice Lake, desktops since 2021). */
 
 #include <immintrin.h>
 
@@ -68,32 +67,13 @@ __attribute__((target("aes,sse4.1"))) static void expand_key(const uint8_t *key,
 #define SIGN(x) _mm256_srai_epi32(x, 31)
 #include "garbled.h"
 
-#define NAME(x) x##_vaes512
-#define TARGET __attribute__((target("aes,vaes,avx512f,avx512bw,avx512dq,avx512vl")))
-#define VEC __m512i
-#define LANES 4
-#define LOAD(p) _mm512_loadu_si512(p)
-#define STORE(p, x) _mm512_storeu_si512(p, x)
-#define PAIR(low, high) _mm512_broadcast_i64x2(_mm_set_epi64x((long long)(high), (long long)(low)))
-#define AND(x, y) _mm512_and_si512(x, y)
-#define XOR(x, y) _mm512_xor_si512(x, y)
-#define AES_FIRST(x, keys) XOR(x, (keys)[0])
-#define AES_ROUND(x, keys, r) _mm512_aesenc_epi128(x, (keys)[r])
-#define AES_LAST(x, keys, r) _mm512_aesenclast_epi128(x, (keys)[r])
-#define FIRST32(x) _mm512_shuffle_epi32(x, 0)
-#define SHIFT_LEFT(x, count) _mm512_sll_epi32(x, _mm_cvtsi32_si128(count))
-#define SIGN(x) _mm512_srai_epi32(x, 31)
-#include "garbled.h"
-
 /* The test of a feature also asks whether the system saves its registers. */
 static int supported_kinds(void)
 {
     __builtin_cpu_init();
     int aesni = __builtin_cpu_supports("aes") && __builtin_cpu_supports("sse4.1");
     int vaes = aesni && __builtin_cpu_supports("vaes") && __builtin_cpu_supports("avx2");
-    int wide = vaes && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-               __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-    return (aesni ? AESNI : 0) | (vaes ? VAES256 : 0) | (wide ? VAES512 : 0);
+    return (aesni ? AESNI : 0) | (vaes ? VAES256 : 0);
 }
 
 static const garbled_kernel GARBLED_KERNELS[] = {
@@ -101,6 +81,4 @@ static const garbled_kernel GARBLED_KERNELS[] = {
      evaluate_circuit_aesni},
     {VAES256, stretch_vaes256, transpose_vaes256, make_rows_vaes256, read_rows_vaes256, garble_vaes256,
      evaluate_circuit_vaes256},
-    {VAES512, stretch_vaes512, transpose_vaes512, make_rows_vaes512, read_rows_vaes512, garble_vaes512,
-     evaluate_circuit_vaes512},
 };

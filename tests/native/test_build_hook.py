@@ -94,7 +94,7 @@ def test_the_build_and_the_program_name_one_file_and_one_version():
     assert HOOK.LIBRARY.relative_to(ROOT) == library.FILE.relative_to(ROOT)
     source = HOOK.SOURCE.read_text()
     assert f"#define KERNEL_VERSION {library.VERSION} " in source
-    for name, kind in (("AESNI", "AES-NI"), ("VAES256", "VAES-256"), ("VAES512", "VAES-512")):
+    for name, kind in (("AESNI", "AES-NI"), ("VAES256", "VAES-256")):
         assert f"{name} = {library.KINDS[kind]}" in source
     assert f"ARM = {library.KINDS['ARM']} " in source
 

@@ -44,11 +44,11 @@ from umpc.errors import ConfigError
 
 FILE = Path(__file__).with_name("_gate.abi3.so")
 
-VERSION = 7
+VERSION = 8
 """The version that the library answers: KERNEL_VERSION in native/kernel.c. A library of another
 version, left by an older build, is not used."""
 
-KINDS = {"AES-NI": 1, "VAES-256": 2, "VAES-512": 4, "ARM": 8}
+KINDS = {"AES-NI": 1, "VAES-256": 2, "ARM": 8}
 """Instruction sets and their bits in the library's answer; of two, the later one is faster."""
 
 
