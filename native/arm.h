@@ -43,6 +43,7 @@ WITH_AES static void expand_key(const uint8_t *key, block *expanded)
 }
 
 #define AS32(x) vreinterpretq_u32_u8(x)
+#define AS64(x) vreinterpretq_u64_u8(x)
 #define FROM32(x) vreinterpretq_u8_u32(x)
 
 #define NAME(x) x##_arm
@@ -60,6 +61,10 @@ WITH_AES static void expand_key(const uint8_t *key, block *expanded)
 #define FIRST32(x) FROM32(vdupq_laneq_u32(AS32(x), 0))
 #define SHIFT_LEFT(x, count) FROM32(vshlq_u32(AS32(x), vdupq_n_s32(count)))
 #define SIGN(x) vreinterpretq_u8_s32(vshrq_n_s32(vreinterpretq_s32_u8(x), 31))
+#define SPREAD(p) LOAD(p)
+#define ZIP_LOW(x, y) (x)
+#define ZIP_HIGH(x, y) (y)
+#define ADD64(x, y) vreinterpretq_u8_u64(vaddq_u64(AS64(x), AS64(y)))
 #include "garbled.h"
 
 static int supported_kinds(void)
@@ -73,7 +78,7 @@ static int supported_kinds(void)
 #endif
 }
 
-static const garbled_kernel GARBLED_KERNELS[] = {
+static const kernel KERNELS[] = {
     {ARM, stretch_arm, transpose_arm, make_rows_arm, read_rows_arm, garble_arm,
-     evaluate_circuit_arm},
+     evaluate_circuit_arm, add_points_arm, generate_points_arm},
 };

@@ -79,7 +79,7 @@ int umpc_field_multiply(int kind, const void *a, const void *b, size_t count, vo
 {
     const word64 *left = a, *right = b;
     word64 *out = to;
-    if (garbled_kernel_of(kind) == NULL)
+    if (kernel_of(kind) == NULL)
         return -1;
     for (size_t i = 0; i < count; i++)
         out[i] = field_product(left[i], right[i]);
@@ -90,7 +90,7 @@ int umpc_field_times(int kind, const void *a, const void *b, size_t count, void 
 {
     const word64 *left = a, *right = b;
     word64 *out = to;
-    if (garbled_kernel_of(kind) == NULL)
+    if (kernel_of(kind) == NULL)
         return -1;
     for (size_t i = 0; i < 2 * count; i += 2) {
         product_sum cross = {0, 0};
@@ -130,7 +130,7 @@ int umpc_field_inner(int kind, int left, int right, const void *a, size_t a_step
 {
     const word64 *one = a, *other = b;
     word64 *out = to;
-    if (garbled_kernel_of(kind) == NULL)
+    if (kernel_of(kind) == NULL)
         return -1;
     for (; rows; rows--, one += a_step, other += b_step, out += right) {
         if (left == 2)
@@ -149,7 +149,7 @@ int umpc_field_inverse(int kind, const void *x, size_t count, void *to)
     const word64 *in = x;
     word64 *out = to;
     uint64_t products[CHAINS] = {1, 1, 1, 1};
-    if (garbled_kernel_of(kind) == NULL)
+    if (kernel_of(kind) == NULL)
         return -1;
     /* up: the product of all elements of the chain before this one */
     for (size_t i = 0; i < count; i++) {
@@ -202,7 +202,7 @@ int umpc_field_transform(int kind, const void *x, const void *roots, size_t rows
 {
     const word64 *in = x;
     word64 *out = to;
-    if (garbled_kernel_of(kind) == NULL)
+    if (kernel_of(kind) == NULL)
         return -1;
     for (; rows; rows--, in += n * width, out += n * width) {
         if (width == 1)

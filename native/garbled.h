@@ -1,4 +1,5 @@
-/* The garbled path for blocks of LANES edges in a register. Included once for each instruction set.
+/* The garbled path and point keys for LANES blocks in a register. Included once for each set of
+ * instructions.
  * No branch and no address depends on a secret.
  *
  * Needs:
@@ -7,12 +8,16 @@
  *   AES_FIRST, AES_ROUND for the rounds between, AES_LAST: AES with the keys of all rounds;
  *   PAIR(low, high): a block with these halves, in every block of the register;
  *   FIRST32: a block's first 32 bits, repeated over it;
- *   SHIFT_LEFT, and SIGN, which repeats the sign of 32 bits over them. */
+ *   SHIFT_LEFT, and SIGN, which repeats the sign of 32 bits over them;
+ *   SPREAD(p): the block at p in every block of the register;
+ *   ZIP_LOW, ZIP_HIGH: the first and the second half of x0 y0 x1 y1 …, by blocks;
+ *   ADD64: sums of 64-bit words. */
 
 #include "garbled_hash.h"
 #include "garbled_transfers.h"
 #include "garbled_rows.h"
 #include "garbled_gates.h"
+#include "points.h"
 
 #undef IN_FLIGHT
 #undef FIRST_BIT
@@ -31,3 +36,7 @@
 #undef FIRST32
 #undef SHIFT_LEFT
 #undef SIGN
+#undef SPREAD
+#undef ZIP_LOW
+#undef ZIP_HIGH
+#undef ADD64

@@ -1,18 +1,10 @@
 /* The functions that umpc/native calls, which choose the kind: garbled_types.h declares them. */
 
-static const garbled_kernel *garbled_kernel_of(int kind)
-{
-    for (size_t i = 0; i < sizeof GARBLED_KERNELS / sizeof *GARBLED_KERNELS; i++)
-        if (GARBLED_KERNELS[i].kind == kind && supported_kinds() & kind)
-            return GARBLED_KERNELS + i;
-    return NULL;
-}
-
 int umpc_stretch(int kind, const uint8_t *key, const void *starts, size_t digits, int fold,
                  int lacks_first, uint64_t next, size_t width, uint8_t *rows, uint8_t *u)
 {
     block expanded[11];
-    const garbled_kernel *kernel = garbled_kernel_of(kind);
+    const kernel *kernel = kernel_of(kind);
     if (kernel == NULL)
         return -1;
     expand_key(key, expanded);
@@ -22,7 +14,7 @@ int umpc_stretch(int kind, const uint8_t *key, const void *starts, size_t digits
 
 int umpc_blocks(int kind, const uint8_t *rows, size_t width, size_t count, uint8_t *blocks)
 {
-    const garbled_kernel *kernel = garbled_kernel_of(kind);
+    const kernel *kernel = kernel_of(kind);
     if (kernel == NULL)
         return -1;
     kernel->transpose(rows, width, count, blocks);
@@ -33,7 +25,7 @@ int umpc_rows(int kind, int makes, const uint8_t *key, const void *places, const
               const int64_t *own, const uint8_t *masks, size_t count, uint8_t *to)
 {
     block expanded[11];
-    const garbled_kernel *kernel = garbled_kernel_of(kind);
+    const kernel *kernel = kernel_of(kind);
     if (kernel == NULL)
         return -1;
     expand_key(key, expanded);
@@ -48,7 +40,7 @@ int umpc_circuit(int kind, int garbles, const uint8_t *key, const void *circuit,
                  const void *edges)
 {
     block expanded[11];
-    const garbled_kernel *kernel = garbled_kernel_of(kind);
+    const kernel *kernel = kernel_of(kind);
     if (kernel == NULL)
         return -1;
     expand_key(key, expanded);

@@ -59,19 +59,6 @@ typedef struct {
     uint64_t first_edge, piece;
 } row_places;
 
-typedef struct {
-    int kind;
-    void (*stretch)(const block *expanded, const block *starts, size_t digits, int fold,
-                    int lacks_first, uint64_t next, size_t width, uint8_t *rows, uint8_t *u);
-    void (*transpose)(const uint8_t *rows, size_t width, size_t count, uint8_t *blocks);
-    void (*make_rows)(const block *expanded, const row_places *places, const uint8_t *packed,
-                      const int64_t *own, const uint8_t *masks, size_t count, uint8_t *to);
-    void (*read_rows)(const block *expanded, const row_places *places, const uint8_t *table,
-                      const int64_t *own, size_t count, uint8_t *found);
-    int (*garble)(const block *expanded, const circuit *circuit, const edges *edges);
-    int (*evaluate)(const block *expanded, const circuit *circuit, const edges *edges);
-} garbled_kernel;
-
 static inline size_t least(size_t one, size_t other)
 {
     return one < other ? one : other;

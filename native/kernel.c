@@ -1,5 +1,5 @@
-/* The functions that umpc/native calls: the garbled path on a processor's AES instructions, and the
- * field.
+/* The functions that umpc/native calls: the garbled path and point keys on a processor's AES
+ * instructions, and the field.
  *
  * One binary runs everywhere: x86.h and arm.h hold the path once for each instruction set, and
  * umpc_kinds() says which of them this processor has. Elsewhere the library builds, and umpc
@@ -10,12 +10,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define KERNEL_VERSION 8 /* umpc/native/__init__.py has the same */
+#define KERNEL_VERSION 9 /* umpc/native/__init__.py has the same */
 
 enum { AESNI = 1, VAES256 = 2, ARM = 8 };
 
 int umpc_kernel_version(void);
 int umpc_kinds(void);
+int umpc_add_points(int kind, const uint8_t *key, int party, int depth, size_t cells, size_t count,
+                    const void *corrections, const void *leaves, const void *numbers,
+                    const void *roots, void *table);
+int umpc_generate_points(int kind, const uint8_t *key, int depth, size_t count, const void *places,
+                         const void *roots, void *corrections, void *leaves);
 
 typedef struct {
     uint64_t low, high;
@@ -26,6 +31,66 @@ typedef uint32_t __attribute__((aligned(1), may_alias)) word32;
 typedef uint64_t __attribute__((aligned(1), may_alias)) word64;
 
 #include "garbled_types.h"
+
+/* --- point keys: points.h --- */
+
+#define LEAF_CELLS 8 /* numbers of a leaf */
+#define PADS 4       /* blocks of a leaf */
+#define GROUP 8      /* the most nodes or keys that one group of registers holds */
+#define SUBTREE_LEVELS 9
+#define SUBTREE 512    /* leaves that are expanded together: 8 KiB */
+#define MOST_TOPS 256  /* nodes above them: 2^20 cells */
+#define MOST_DEPTH 17
+#define VALUES_TILE 64 /* leaves whose numbers are added together: 4 KiB */
+#define TILE 256       /* keys that are made together: 4 KiB of blocks */
+
+static const block PAD_LABELS[PADS] = {{2, 0}, {3, 0}, {4, 0}, {5, 0}};
+
+/* One person's key, number, and the shape of its tree: levels `above` subtrees and `below`. */
+typedef struct {
+    size_t cells, leaves;
+    uint64_t number;
+    int above, below;
+    block words[MOST_DEPTH], leaf[PADS];
+} tree;
+
+/* The nodes of a level that have one of the first leaves below them, `left` levels further. */
+static inline size_t nodes_above(size_t leaves, int left)
+{
+    return (leaves + ((size_t)1 << left) - 1) >> left;
+}
+
+/* Cell c of a person counts for cell c + number, modulo the number of cells. */
+static inline __attribute__((always_inline)) void add_values(uint64_t *table, size_t cells,
+                                                             size_t at, const uint64_t *values,
+                                                             size_t count)
+{
+    at = at < cells ? at : at - cells;
+    size_t before = least(cells - at, count);
+    for (size_t i = 0; i < before; i++)
+        table[at + i] += values[i];
+    for (size_t i = before; i < count; i++)
+        table[i - before] += values[i];
+}
+
+/* The functions compiled for one instruction set. */
+typedef struct {
+    int kind;
+    void (*stretch)(const block *expanded, const block *starts, size_t digits, int fold,
+                    int lacks_first, uint64_t next, size_t width, uint8_t *rows, uint8_t *u);
+    void (*transpose)(const uint8_t *rows, size_t width, size_t count, uint8_t *blocks);
+    void (*make_rows)(const block *expanded, const row_places *places, const uint8_t *packed,
+                      const int64_t *own, const uint8_t *masks, size_t count, uint8_t *to);
+    void (*read_rows)(const block *expanded, const row_places *places, const uint8_t *table,
+                      const int64_t *own, size_t count, uint8_t *found);
+    int (*garble)(const block *expanded, const circuit *circuit, const edges *edges);
+    int (*evaluate)(const block *expanded, const circuit *circuit, const edges *edges);
+    void (*add_points)(const block *expanded, int party, int depth, size_t cells, size_t count,
+                       const block *corrections, const block *leaves, const word64 *numbers,
+                       const block *roots, uint64_t *table);
+    void (*generate_points)(const block *expanded, int depth, size_t count, const word64 *places,
+                            const block *roots, block *corrections, word64 *leaves);
+} kernel;
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #include "x86.h"
@@ -43,7 +108,7 @@ static int supported_kinds(void)
     return 0;
 }
 
-static const garbled_kernel GARBLED_KERNELS[] = {{0, NULL, NULL, NULL, NULL, NULL, NULL}};
+static const kernel KERNELS[] = {{0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL}};
 
 #endif
 
@@ -56,6 +121,43 @@ int umpc_kernel_version(void)
 int umpc_kinds(void)
 {
     return supported_kinds();
+}
+
+/* The functions of this kind; NULL if this processor cannot run it. */
+static const kernel *kernel_of(int kind)
+{
+    for (size_t i = 0; i < sizeof KERNELS / sizeof *KERNELS; i++)
+        if (KERNELS[i].kind == kind && supported_kinds() & kind)
+            return KERNELS + i;
+    return NULL;
+}
+
+/* Adds to a table of `cells` numbers, each share without the sign of party 1. Returns 0, or -1 if
+ * this processor cannot run the kind. */
+int umpc_add_points(int kind, const uint8_t *key, int party, int depth, size_t cells, size_t count,
+                    const void *corrections, const void *leaves, const void *numbers,
+                    const void *roots, void *table)
+{
+    block expanded[11];
+    const kernel *kernel = kernel_of(kind);
+    if (kernel == NULL || depth > MOST_DEPTH)
+        return -1;
+    expand_key(key, expanded);
+    kernel->add_points(expanded, party, depth, cells, count, corrections, leaves, numbers, roots,
+                       table);
+    return 0;
+}
+
+int umpc_generate_points(int kind, const uint8_t *key, int depth, size_t count, const void *places,
+                         const void *roots, void *corrections, void *leaves)
+{
+    block expanded[11];
+    const kernel *kernel = kernel_of(kind);
+    if (kernel == NULL)
+        return -1;
+    expand_key(key, expanded);
+    kernel->generate_points(expanded, depth, count, places, roots, corrections, leaves);
+    return 0;
 }
 
 #include "garbled_calls.h"

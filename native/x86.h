@@ -47,6 +47,10 @@ __attribute__((target("aes,sse4.1"))) static void expand_key(const uint8_t *key,
 #define FIRST32(x) _mm_shuffle_epi32(x, 0)
 #define SHIFT_LEFT(x, count) _mm_sll_epi32(x, _mm_cvtsi32_si128(count))
 #define SIGN(x) _mm_srai_epi32(x, 31)
+#define SPREAD(p) LOAD(p)
+#define ZIP_LOW(x, y) (x)
+#define ZIP_HIGH(x, y) (y)
+#define ADD64(x, y) _mm_add_epi64(x, y)
 #include "garbled.h"
 
 #define NAME(x) x##_vaes256
@@ -65,6 +69,10 @@ __attribute__((target("aes,sse4.1"))) static void expand_key(const uint8_t *key,
 #define FIRST32(x) _mm256_shuffle_epi32(x, 0)
 #define SHIFT_LEFT(x, count) _mm256_sll_epi32(x, _mm_cvtsi32_si128(count))
 #define SIGN(x) _mm256_srai_epi32(x, 31)
+#define SPREAD(p) _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(p)))
+#define ZIP_LOW(x, y) _mm256_permute2x128_si256(x, y, 0x20)
+#define ZIP_HIGH(x, y) _mm256_permute2x128_si256(x, y, 0x31)
+#define ADD64(x, y) _mm256_add_epi64(x, y)
 #include "garbled.h"
 
 /* The test of a feature also asks whether the system saves its registers. */
@@ -76,9 +84,9 @@ static int supported_kinds(void)
     return (aesni ? AESNI : 0) | (vaes ? VAES256 : 0);
 }
 
-static const garbled_kernel GARBLED_KERNELS[] = {
+static const kernel KERNELS[] = {
     {AESNI, stretch_aesni, transpose_aesni, make_rows_aesni, read_rows_aesni, garble_aesni,
-     evaluate_circuit_aesni},
+     evaluate_circuit_aesni, add_points_aesni, generate_points_aesni},
     {VAES256, stretch_vaes256, transpose_vaes256, make_rows_vaes256, read_rows_vaes256, garble_vaes256,
-     evaluate_circuit_vaes256},
+     evaluate_circuit_vaes256, add_points_vaes256, generate_points_vaes256},
 };

@@ -2,7 +2,7 @@
 
 Plain Python: integers, lists and bytes. Nothing reads a network, a clock or a source of randomness:
 randomness is an argument everywhere. A comment above a step tells what the paper says there. The
-keys of the papers are those of docs/papers.md. The primitives AES, HMAC, X25519, ECDSA and the
+keys of the papers are those of docs/papers.md. The primitives AES, GCM, HMAC, X25519, ECDSA and the
 group of edwards25519 come from the packages `cryptography` and `nacl`; all else stands here.
 
 | file | what it specifies |
@@ -26,6 +26,8 @@ group of edwards25519 come from the packages `cryptography` and `nacl`; all else
 | `verified_messages.py` | its digests, statements and challenges |
 | `verified_checks.py` | the checks of its nodes |
 | `linear_proof.py` | its proof of products |
+| `people.py` | people with one value each: their message, two aggregators, the release |
+| `point_functions.py` | the keys of its dealer: point functions, rotated and added up |
 | `field.py` | two fields, and polynomials by their values at roots of unity |
 | `noise.py` | discrete Laplace: each node's own Polya, and the law of a committee's coins |
 | `coins.py` | the committee's coins, by transfers |

@@ -41,13 +41,18 @@ def places(width: int, value: int) -> tuple[int, int]:
     return rest, (value >> width - 1) << LEAF_BITS | rest
 
 
-def generate(width: int, mask: int, roots: list[int], hash_key: bytes) -> Key:
-    """Gen<. Args: mask: r mod 2^width. roots: a uniform block of either party."""
+def path(
+    bits: list[int], roots: list[int], hash_key: bytes
+) -> tuple[list[int], list[int], list[int], int]:
+    """Gen< down to a leaf: also the tree of `point_functions.py`.
+
+    Args: bits: those of α that choose a child, the highest first. roots: a uniform block of either
+    party. Returns: the correction words; both parties' blocks and control bits at α's leaf; V_α.
+    """
     # Gen<, beginning: the roots' seeds are random, t_0 = 0, t_1 = 1, and V_α = 0
     blocks, control, value = list(roots), [0, 1], 0
     corrections = []
-    for place in range(width - 2, LEAF_BITS - 1, -1):
-        bit = mask >> place & 1
+    for bit in bits:
         keep, lose = bit, 1 - bit
         # expand both parties' seeds into two children each
         children = [[child(hash_key, block, which) for which in (0, 1)] for block in blocks]
@@ -67,6 +72,13 @@ def generate(width: int, mask: int, roots: list[int], hash_key: bytes) -> Key:
         for party in (0, 1):
             blocks[party] = children[party][keep] ^ control[party] * word
             control[party] = blocks[party] >> 2 * keep & 1
+    return corrections, blocks, control, value
+
+
+def generate(width: int, mask: int, roots: list[int], hash_key: bytes) -> Key:
+    """Gen<. Args: mask: r mod 2^width. roots: a uniform block of either party."""
+    bits = [mask >> place & 1 for place in range(width - 2, LEAF_BITS - 1, -1)]
+    corrections, blocks, _, value = path(bits, roots, hash_key)
     # the leaf's tables, under the pads of both parties
     pads = child(hash_key, blocks[0], 2) ^ child(hash_key, blocks[1], 2)
     rest, place = places(width, mask)

@@ -58,6 +58,8 @@ CHECKS: dict[str, tuple[str, ...]] = {
     "there are enough records": ("needs at least", "umpc.ustat.sampling:edge_count"),
     "there are so many edges": ("ask for fewer or all", "umpc.ustat.sampling:_count"),
     "length of keys": ("keys of width", "umpc.mpc.masked.dcf:ComparisonKeys.decode"),
+    "length of point keys": ("point keys of", "umpc.mpc.fss.point:PointKeys.decode"),
+    "a number is a cell": ("a person's number is", "umpc.mpc.fss.point:add_up"),
     "shape of a message": ("bytes was due", "umpc.crypto.rounds:check_reply"),
     "length of material": ("material of", "umpc.mpc.masked.material:DealtPart.decode_all"),
     "length of opened bits": ("must take", "umpc.mpc.masked.bit_shares:read_opens"),

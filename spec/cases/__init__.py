@@ -18,6 +18,8 @@ Each file has the vectors of the file of the specification that has the same nam
 | `verified_by_few.py` | two verifiers and a node that does not check, and lies |
 | `verified_forms.py` | nodes that send bits, and lies |
 | `verified_triples.py` | the same over triples |
+| `people.py` | six people over twelve cells, and lies |
+| `point_functions.py` | point keys, rotated and added up |
 | `noise.py` | draws from seeded streams, and thresholds |
 | `coins.py` | tosses of two and three members |
 | `zero_shares.py` | masks that cancel |

@@ -45,6 +45,7 @@ MAY_IMPORT = {
     "umpc/dp/": ("numpy", "flint", "umpc.dp", "umpc.errors"),
     "umpc/study/": ("msgspec", *BELOW_STUDY),
     "umpc/mpc/": ("numpy", "cryptography", "nacl", "umpc.mpc", *BELOW_STUDY),
+    "umpc/mpc/fss/point.py": ("numpy", "umpc.mpc", "umpc.native.points", *BELOW_STUDY),
     "umpc/mpc/garbled/": (
         "numpy",
         "cryptography",

@@ -1,4 +1,4 @@
-/* Calls the garbled path of native/kernel.c, which is compiled with it, as a program of its own:
+/* Calls the garbled path and point keys of native/kernel.c, which is compiled with it, as a program of its own:
  *
  *   garbled_driver NAME KIND NUMBERS...    arrays → arrays
  *
@@ -16,6 +16,12 @@ typedef struct {
 } block;
 
 #include "../../native/garbled_types.h"
+
+int umpc_add_points(int kind, const uint8_t *key, int party, int depth, size_t cells, size_t count,
+                    const void *corrections, const void *leaves, const void *numbers,
+                    const void *roots, void *table);
+int umpc_generate_points(int kind, const uint8_t *key, int depth, size_t count, const void *places,
+                         const void *roots, void *corrections, void *leaves);
 
 static size_t last_size;
 
@@ -111,6 +117,26 @@ static int circuits(int kind, const uint64_t *n)
            given(failed, edges.shares, sizes[2]);
 }
 
+static int add_points(int kind, const uint64_t *n)
+{
+    size_t size;
+    const void *key = taken(), *corrections = taken(), *leaves = taken();
+    const void *numbers = taken(), *roots = taken();
+    uint8_t *table = room(&size);
+    int failed = umpc_add_points(kind, key, (int)n[0], (int)n[1], n[2], n[3], corrections, leaves,
+                                 numbers, roots, table);
+    return given(failed, table, size);
+}
+
+static int make_points(int kind, const uint64_t *n)
+{
+    size_t sizes[2];
+    const void *key = taken(), *places = taken(), *roots = taken();
+    uint8_t *corrections = room(sizes), *leaves = room(sizes + 1);
+    int failed = umpc_generate_points(kind, key, (int)n[0], n[1], places, roots, corrections, leaves);
+    return given(failed, corrections, sizes[0]) || given(failed, leaves, sizes[1]);
+}
+
 int main(int count, char **words)
 {
     uint64_t numbers[10] = {0};
@@ -125,5 +151,9 @@ int main(int count, char **words)
         return transpose(kind, numbers);
     if (strcmp(words[1], "rows") == 0)
         return rows(kind, numbers);
+    if (strcmp(words[1], "add_points") == 0)
+        return add_points(kind, numbers);
+    if (strcmp(words[1], "make_points") == 0)
+        return make_points(kind, numbers);
     return strcmp(words[1], "circuit") == 0 ? circuits(kind, numbers) : 2;
 }

@@ -1,4 +1,4 @@
-"""The garbled path as a program for one machine, in place of the library of this process."""
+"""The garbled path and point keys as a program for one machine, and not as the library here."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import numpy as np
 from tests.emulated.machines import HERE, OPTIONS, ROOT, Machine
 from umpc.native import KINDS, garbled
 from umpc.native.garbled import CircuitArrays, RowBlocks
+from umpc.native.points import LEAF_CELLS, levels
 from umpc.testing import lying
 
 SOURCES = (HERE / "garbled_driver.c", ROOT / "native" / "kernel.c")
@@ -37,15 +38,36 @@ class GarbledProgram:
         names = ("stretch", "transpose_into", "make_rows", "read_rows", "garble", "evaluate")
         return lying("machine", **{name: here(name) for name in names})
 
+    def generate_points(self, key, cells, places, roots, kind):
+        """`umpc.native.points.generate` on this machine."""
+        corrections = np.empty((levels(cells), len(places), 2), dtype=np.uint64)
+        leaves = np.empty((len(places), LEAF_CELLS), dtype=np.uint64)
+        arrays = key, places, roots, corrections, leaves
+        numbers = levels(cells), len(places)
+        self._fill(self._run("make_points", numbers, arrays, kind), corrections, leaves)
+        return corrections, leaves
+
+    def add_points(self, key, party, cells, corrections, leaves, numbers, roots, kind):
+        """`umpc.native.points.add_up` on this machine."""
+        table = np.zeros(cells, dtype=np.uint64)
+        arrays = key, corrections, leaves, numbers, roots, table
+        counts = party, levels(cells), cells, len(numbers)
+        self._fill(self._run("add_points", counts, arrays, kind), table)
+        return np.negative(table) if party else table
+
     def _run(
-        self, name: str, numbers: Sequence[int], arrays: Sequence[np.ndarray | bytes]
+        self,
+        name: str,
+        numbers: Sequence[int],
+        arrays: Sequence[np.ndarray | bytes],
+        kind: str | None = None,
     ) -> bytes:
         self.ran += 1
         sent = b""
         for array in arrays:
             octets = array if isinstance(array, bytes) else array.tobytes()
             sent += len(octets).to_bytes(8, "little") + octets
-        words = [name, KINDS[garbled.CHOSEN], *map(int, numbers)]
+        words = [name, KINDS[kind or garbled.CHOSEN], *map(int, numbers)]
         command = [*self.runner, str(self.file), *map(str, words)]
         return subprocess.run(command, input=sent, stdout=subprocess.PIPE, check=True).stdout
 

@@ -7,11 +7,15 @@ VAES-256 is tested by `tests/native` on a machine that has it.
 
 from __future__ import annotations
 
+from pathlib import Path
+from types import SimpleNamespace
+
 import pytest
 
 from tests.emulated.garbled_machine import garbled_program
-from tests.emulated.machines import BY_LANES, EMULATED, has_avx2, has_right_vaes, program
+from tests.emulated.machines import BY_LANES, EMULATED, Machine, has_avx2, has_right_vaes, program
 from tests.native.garbled_cases import every_case
+from tests.native.point_cases import differences
 from tests.support.doors import limits
 from umpc.native import garbled
 
@@ -27,9 +31,14 @@ def test_it_finds_the_kinds_of_its_processor(machine, tmp_path):
     assert program(machine, tmp_path).kinds() == machine.expected
 
 
+def right_kinds(machine: Machine, folder: Path) -> list[str]:
+    """The kinds that the machine computes as processors do."""
+    kinds = program(machine, folder).kinds()
+    return [name for name in kinds if name != "VAES-256" or has_right_vaes(machine, folder)]
+
+
 def test_garbled_edges_and_transfers_give_numpys_bytes(machine, tmp_path):
-    kinds = program(machine, tmp_path).kinds()
-    names = [name for name in kinds if name != "VAES-256" or has_right_vaes(machine, tmp_path)]
+    names = right_kinds(machine, tmp_path)
     with limits() as limit:
         limit(garbled, CHOSEN=None)
         expected = every_case()
@@ -40,3 +49,12 @@ def test_garbled_edges_and_transfers_give_numpys_bytes(machine, tmp_path):
             assert every_case() == expected, kind
     print(f"{machine.name}: ran {there.ran} calls on {', '.join(names) or 'no kind'}")
     assert bool(there.ran) == bool(names)
+
+
+def test_point_keys_give_numpys_bytes(machine, tmp_path):
+    names = right_kinds(machine, tmp_path)
+    there = garbled_program(machine, tmp_path)
+    path = SimpleNamespace(generate=there.generate_points, add_up=there.add_points)
+    found = [differences(names, cells, 33, path) for cells in (2, 100, 1000, 3 * 4096 + 70)]
+    assert [one for each in found for one in each] == []
+    assert there.ran == 3 * len(names) * len(found)

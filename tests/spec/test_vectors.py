@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from spec.__main__ import FOLDER, PARTS, text_of
-from tests.spec.replaying import INSTEAD, NOT_IN_UMPC
+from tests.spec.replaying import INSTEAD, NOT_IN_UMPC, NOT_RUN_YET
 from umpc.testing import CHECKS, without
 
 FILES = sorted(FOLDER.parent.glob("*.py"))
@@ -24,7 +24,9 @@ VERIFIED = (
     "verified_messages.py",
     "verified_triples.py",
 )
-"""The files of the grid when nodes lie, which have a budget of their own."""
+"""The files of the grid when nodes lie."""
+BUDGETS = {VERIFIED: 1040, ("people.py", "point_functions.py"): 410}
+"""Files that have a budget of lines of their own."""
 PAPER = re.compile(r"[A-Z]\w+(?:, [A-Z]\w+)* (?:& [A-Z]\w+ )?(?:et al\. )?(?:19|20)\d\d\b")
 """Authors and year, as in "Bonawitz et al. 2017" or "Boyle, Gilboa & Ishai 2016"."""
 
@@ -42,10 +44,10 @@ def test_every_part_has_a_file_and_a_replay():
 def test_the_specification_is_short():
     """All lines count, blank ones too. `cases/` has the vectors' inputs, and is no protocol."""
     lengths = {path.name: len(path.read_text("utf-8").splitlines()) for path in FILES}
-    verified = sum(lengths[name] for name in VERIFIED)
     assert max(lengths.values()) < 300, lengths
-    assert sum(lengths.values()) - verified < 2600, lengths
-    assert verified < 1040, verified
+    for names, most in BUDGETS.items():
+        assert sum(lengths.pop(name) for name in names) < most, names
+    assert sum(lengths.values()) < 2600, lengths
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
@@ -67,7 +69,8 @@ def test_the_papers_that_the_specification_names_are_in_the_list_of_papers():
 
 
 def test_every_check_has_a_bad_vector_and_every_bad_vector_a_check():
-    rows = [json.loads(path.read_text("utf-8"))["bad"] for path in FOLDER.iterdir()]
+    replayed = [path for path in FOLDER.iterdir() if path.stem not in NOT_RUN_YET]
+    rows = [json.loads(path.read_text("utf-8"))["bad"] for path in replayed]
     checks = {vector["check"] for each in rows for vector in each}
     assert checks - NOT_IN_UMPC - INSTEAD.keys() == CHECKS.keys()
     names = {vector["name"] for each in rows for vector in each}

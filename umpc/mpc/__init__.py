@@ -5,6 +5,7 @@ Inputs, material, keys and seeds come in as arguments.
 | folder | what it is |
 |---|---|
 | `masked/` | evaluation under masks that a dealer knows, for any number of owners |
+| `fss/` | function secret sharing: the tree of comparison keys and point keys, and point keys |
 | `garbled/` | garbled circuits for the edges of two owners, without a dealer |
 | `triples/` | Boolean triples for edges of any number of owners, without a dealer |
 | `transfers/` | oblivious transfers, and what is made of them without a dealer |

@@ -1,6 +1,7 @@
-"""Garbled edges on the processor's AES instructions, and a field, in C.
+"""Garbled edges and point keys on the processor's AES instructions, and a field, in C.
 
-`umpc.mpc.garbled`, `umpc.mpc.transfers` and `umpc.crypto.field` use it if `CHOSEN` names a kind.
+`umpc.mpc.garbled`, `umpc.mpc.transfers`, `umpc.mpc.fss` and `umpc.crypto.field` use it if `CHOSEN`
+names a kind.
 The C code is in `native/` of the repository. `native/build_hook.py` compiles it when a wheel is
 made. The library calls nothing of Python, so one binary serves every version of Python.
 
@@ -8,6 +9,7 @@ made. The library calls nothing of Python, so one binary serves every version of
 |---|---|
 | `field.py` | the field of the verified grid, a call for each function |
 | `garbled.py` | garbled edges, tables of pieces and extensions of transfers, a call for each |
+| `points.py` | point keys, a call for each function |
 
 Every kind gives numpy's bytes. Numpy is the reference, and it runs where no kind can.
 
@@ -44,7 +46,7 @@ from umpc.errors import ConfigError
 
 FILE = Path(__file__).with_name("_gate.abi3.so")
 
-VERSION = 8
+VERSION = 9
 """The version that the library answers: KERNEL_VERSION in native/kernel.c. A library of another
 version, left by an older build, is not used."""
 
@@ -66,6 +68,9 @@ def load(file: Path) -> ctypes.CDLL | None:
     except (AttributeError, OSError):
         return None
     text: Any = ctypes.c_char_p
+    arrays: list[Any] = 5 * [pointer]
+    library.umpc_add_points.argtypes = [number, text, number, number, size, size, *arrays]
+    library.umpc_generate_points.argtypes = [number, text, number, size, *arrays[:4]]
     of_edges: list[Any] = [number, number, text, pointer, pointer]
     library.umpc_circuit.argtypes = of_edges
     library.umpc_rows.argtypes = [*of_edges, pointer, pointer, size, pointer]

@@ -26,13 +26,7 @@ remaining bits, and [j = r] for the 64 values of these bits and the msb. That sa
 work and of key. The term msb(r) is left to whoever uses the bit: `tasks.py` folds it into the
 mask under which the bit is opened, so it costs nothing.
 
-A block is 128 bits: a seed in the upper 125, and three low bits.
-
-| bit | in a child, before and after correction |
-|---|---|
-| 0 | control bit t^L, if the child is a left one |
-| 1 | value bit v, added into the borrow |
-| 2 | control bit t^R, if the child is a right one |
+`umpc/mpc/fss/tree.py` has the tree and the layout of its blocks, which point keys share.
 
 So a correction word needs no bits beside its block. A key is w−6 blocks and a 12-byte leaf, and it
 is the same for both parties; their roots come from seeds of their own. Each key serves one mask
@@ -54,10 +48,9 @@ what others hold. All that is read is linear over GF(2), so it is read off share
 public place, and the parity of all bits above a public place. A table of n edges is (words, n): the
 words that hold places 0..63, 64..127 and so on, of 8 to 64 bits each.
 
-*Tree.* The tree in numpy, level by level. The comments name the steps of Gen< and Eval<. Keys are
-for studies of few edges, so the code follows `spec/dcf.py` step by step: 1,000 keys of 25 bits take
-3 ms to make, and 0.5 ms to evaluate. All arrays are little-endian, like the machines that this runs
-on.
+*Gates.* The comments name the steps of Gen< and Eval<. Keys are for studies of few edges, so the
+code follows `spec/dcf.py` step by step: 1,000 keys of 25 bits take 3 ms to make, and 0.5 ms to
+evaluate. All arrays are little-endian, like the machines that this runs on.
 """
 
 from __future__ import annotations
@@ -72,6 +65,7 @@ from numpy.typing import NDArray
 from umpc.crypto.prg import FixedKeyHash
 from umpc.errors import EncodingError
 from umpc.mpc.arrays import BitArray, PieceArray, WordArray
+from umpc.mpc.fss.tree import child, generate_path
 from umpc.mpc.masked.plan_items import LookupTable
 
 LEAF_BYTES = 12
@@ -272,14 +266,12 @@ def _all_if(condition: NDArray[np.bool_]) -> WordArray:
     return np.negative(condition.astype(np.int64)).view(np.uint64)
 
 
-# --- dcf tree -------------------------------------------------------------------------------------
+# --- gates ----------------------------------------------------------------------------------------
 
 LEAF_BITS = 5
 _LEAF = 2
 """The pad of a leaf, in the place of a left or right child: 0 or 1."""
 _ONE = np.uint64(1)
-_SEED = np.uint64((1 << 64) - 8)
-"""All bits of a block's lower word but the three low ones."""
 _HALF = np.uint64(32)
 
 
@@ -299,39 +291,14 @@ def generate(
         roots: (2, n, 2) uint64, uniform: the root seed s^(0) of either party.
     """
     # spec/dcf.py, `generate`
-    corrections = np.empty((levels(width), len(mask), 2), dtype=np.uint64)
-    # Gen<: the roots s_b^(0); t_0^(0) = 0, t_1^(0) = 1; V_α = 0
-    blocks = list(roots)
-    controls = [np.full_like(mask, party) for party in (0, 1)]
-    value = np.zeros_like(mask)
-    for bit, word in zip(_path(width, mask), corrections, strict=True):
-        # Gen<: expand G(s_b^(i−1)) of both parties, (left, right) each
-        children = [[_child(each, which, tree_hash) for which in (0, 1)] for each in blocks]
-        left, right = (mine ^ theirs for mine, theirs in zip(*children, strict=True))
-        keeps_right = bit.astype(np.bool_)[:, None]
-        lost, kept = np.where(keeps_right, left, right), np.where(keeps_right, right, left)
-        # Gen<: s_CW = s_0^Lose ⊕ s_1^Lose; V_CW = v_0^Lose ⊕ v_1^Lose ⊕ V_α, and ⊕ β if Lose = L
-        value_word = (lost[:, 0] >> _ONE ^ value ^ bit) & _ONE
-        word[:] = lost
-        word[:, 0] &= _SEED
-        word[:, 0] |= value_word << _ONE
-        # Gen<: t_CW^L and t_CW^R: each child's own difference, and 1 for the kept one
-        word[:, 0] |= left[:, 0] & _ONE ^ bit ^ _ONE
-        word[:, 0] |= (right[:, 0] >> np.uint64(2) & _ONE ^ bit) << np.uint64(2)
-        # Gen<: V_α ⊕= v_0^Keep ⊕ v_1^Keep ⊕ V_CW
-        value ^= kept[:, 0] >> _ONE & _ONE ^ value_word
-        # Gen<: s_b^(i) = s_b^Keep ⊕ t_b^(i−1)·s_CW, and t_b^(i) in the same way
-        for party, (own_left, own_right) in enumerate(children):
-            own = np.where(keeps_right, own_right, own_left)
-            blocks[party] = own ^ controls[party][:, None] * word
-            controls[party] = blocks[party][:, 0] >> bit + bit & _ONE
+    path = generate_path(list(_path(width, mask)), roots, tree_hash)
     # Gen<: CW^(n+1), the XOR of both parties' truth tables, under both pads
-    pads = _child(blocks[0], _LEAF, tree_hash) ^ _child(blocks[1], _LEAF, tree_hash)
+    pads = np.bitwise_xor(*(child(each, _LEAF, tree_hash) for each in path.blocks))
     rest, place = _places(width, mask)
     equal = pads[:, 0] ^ _ONE << place
-    less = pads[:, 1] ^ (_ONE << rest) - _ONE ^ np.negative(value)
+    less = pads[:, 1] ^ (_ONE << rest) - _ONE ^ np.negative(path.value)
     leaves = np.stack([equal, equal >> _HALF, less], axis=1)
-    return ComparisonKeys(width, corrections, leaves.astype(np.uint32))
+    return ComparisonKeys(width, path.corrections, leaves.astype(np.uint32))
 
 
 def evaluate(
@@ -355,12 +322,12 @@ def evaluate(
     value = np.zeros_like(masked)
     for bit, word in zip(_path(width, masked), keys.corrections, strict=True):
         # Eval<: expand G(s^(i−1)), but only the child that x_i selects, corrected by t^(i−1)·CW^(i)
-        blocks = _child(blocks, bit, tree_hash) ^ control[:, None] * word
+        blocks = child(blocks, bit, tree_hash) ^ control[:, None] * word
         # Eval<: V ⊕= v, and t^(i) is the control bit of the selected child
         value ^= blocks[:, 0] >> _ONE
         control = blocks[:, 0] >> bit + bit & _ONE
     # Eval<, last step: the truth tables, pad ⊕ t^(n)·CW^(n+1)
-    pads = _child(blocks, _LEAF, tree_hash)
+    pads = child(blocks, _LEAF, tree_hash)
     words = keys.leaves.astype(np.uint64)
     equal = pads[:, 0] ^ control * (words[:, 0] | words[:, 1] << _HALF)
     less = pads[:, 1] ^ control * words[:, 2]
@@ -370,15 +337,6 @@ def evaluate(
     if party == 0:
         less ^= masked >> np.uint64(width - 1)
     return (less & _ONE).astype(np.uint8), (equal >> place & _ONE).astype(np.uint8)
-
-
-def _child(blocks: WordArray, which: WordArray | int, tree_hash: FixedKeyHash) -> WordArray:
-    """G(s): the left child (0) or the right one (1) of each block, or the pad of a leaf."""
-    inputs = np.array(blocks, order="C")
-    # the three low bits are control and value bits: no part of the seed
-    inputs[:, 0] &= _SEED
-    inputs[:, 0] |= np.uint64(which)
-    return tree_hash(inputs)
 
 
 def _path(width: int, values: WordArray) -> Iterator[WordArray]:

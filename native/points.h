@@ -1,0 +1,180 @@
+/* Point keys: generated; and expanded, rotated and added up, for LANES blocks in a register.
+ * Included by garbled.h, whose macros it has.
+ *
+ * umpc/mpc/fss/point.py says what a key is, and computes the same in numpy. A state is a block: the
+ * seed in the upper 125 bits, the control bit in bit 0. A person's tree goes breadth first to at
+ * most MOST_TOPS nodes, and from each of these to at most SUBTREE leaves, so it stays in the first
+ * cache. Whole registers are computed; nodes beyond the last one are dropped. No branch and no
+ * address depends on a secret: an aggregator knows the numbers by which it rotates. */
+
+#define SELECT(mask, one, zero) XOR(zero, AND(mask, XOR(one, zero)))
+#define THIRD_BIT(x) SIGN(SHIFT_LEFT(x, 29)) /* bit 2 of a block, over its first 32 bits */
+
+TARGET static void NAME(expand_level)(const NAME(fixed_key) * key, const block *from, size_t nodes,
+                                      const block *word, block *to)
+{
+    const VEC seed = PAIR(~7ULL, ~0ULL), one = PAIR(1, 0), correction = PAIR(word->low, word->high);
+    for (size_t at = 0; at < nodes; at += IN_FLIGHT / 2 * LANES) {
+        VEC state[IN_FLIGHT / 2], child[IN_FLIGHT];
+        for (int i = 0; i < IN_FLIGHT / 2; i++) {
+            state[i] = LOAD(from + at + i * LANES);
+            child[2 * i] = AND(state[i], seed);
+            child[2 * i + 1] = XOR(child[2 * i], one);
+        }
+        NAME(hash_once)(key, child);
+        for (int i = 0; i < IN_FLIGHT / 2; i++) {
+            VEC corrected = AND(FIRST_BIT(state[i]), correction);
+            VEC left = XOR(child[2 * i], corrected), right = XOR(child[2 * i + 1], corrected);
+            left = XOR(AND(left, seed), AND(left, one));
+            right = XOR(AND(right, seed), AND(THIRD_BIT(right), one));
+            block *target = to + 2 * (at + i * LANES);
+            STORE(target, ZIP_LOW(left, right));
+            STORE(target + LANES, ZIP_HIGH(left, right));
+        }
+    }
+}
+
+/* The eight numbers of each leaf, corrected where its control bit is set. */
+TARGET static void NAME(leaf_values)(const NAME(fixed_key) * key, const block *states, size_t nodes,
+                                     const block *correction, uint64_t *values)
+{
+    const VEC seed = PAIR(~7ULL, ~0ULL);
+    for (size_t at = 0; at < nodes; at += IN_FLIGHT * LANES / PADS) {
+        VEC state[IN_FLIGHT], pad[IN_FLIGHT];
+        for (int i = 0; i < IN_FLIGHT; i++) {
+            state[i] = SPREAD(states + at + i * LANES / PADS);
+            pad[i] = XOR(AND(state[i], seed), LOAD(PAD_LABELS + i * LANES % PADS));
+        }
+        NAME(hash_once)(key, pad);
+        for (int i = 0; i < IN_FLIGHT; i++) {
+            VEC set = AND(FIRST_BIT(state[i]), LOAD(correction + i * LANES % PADS));
+            STORE(values + LEAF_CELLS * at + 2 * i * LANES, ADD64(pad[i], set));
+        }
+    }
+}
+
+/* All leaves below one node, added to a table from the cell `at` on. */
+TARGET static void NAME(add_subtree)(const NAME(fixed_key) * key, const block *top,
+                                     const tree *tree, size_t first_leaf, uint64_t *table)
+{
+    block states[2][SUBTREE + 2 * GROUP];
+    uint64_t values[LEAF_CELLS * (VALUES_TILE + GROUP)];
+    size_t leaves = least(tree->leaves - first_leaf, (size_t)1 << tree->below), nodes = 1;
+    const block *word = tree->words + tree->above;
+    int side = 0;
+    states[0][0] = *top;
+    for (int left = tree->below; left-- > 0; side = !side) {
+        NAME(expand_level)(key, states[side], nodes, word++, states[!side]);
+        nodes = nodes_above(leaves, left);
+    }
+    for (size_t start = 0; start < leaves; start += VALUES_TILE) {
+        size_t some = least(leaves - start, VALUES_TILE);
+        size_t cell = LEAF_CELLS * (first_leaf + start);
+        NAME(leaf_values)(key, states[side] + start, some, tree->leaf, values);
+        add_values(table, tree->cells, cell + tree->number, values,
+                   least(tree->cells - cell, LEAF_CELLS * some));
+    }
+}
+
+TARGET static void NAME(add_points)(const block *expanded, int party, int depth, size_t cells,
+                                    size_t count, const block *corrections, const block *leaves,
+                                    const word64 *numbers, const block *roots, uint64_t *table)
+{
+    block tops[2][MOST_TOPS + 2 * GROUP];
+    tree tree = {.cells = cells, .leaves = (cells + LEAF_CELLS - 1) / LEAF_CELLS};
+    NAME(fixed_key) key;
+    NAME(load_fixed_key)(&key, expanded);
+    tree.below = depth < SUBTREE_LEVELS ? depth : SUBTREE_LEVELS;
+    tree.above = depth - tree.below;
+    for (size_t person = 0; person < count; person++) {
+        size_t nodes = 1;
+        int side = 0;
+        for (int level = 0; level < depth; level++)
+            memcpy(tree.words + level, corrections + (size_t)level * count + person, sizeof(block));
+        memcpy(tree.leaf, leaves + PADS * person, sizeof tree.leaf);
+        tree.number = numbers[person];
+        memcpy(tops[0], roots + person, sizeof(block));
+        tops[0][0].low = (tops[0][0].low & ~7ULL) | (uint64_t)party;
+        for (int level = 0; level < tree.above; level++, side = !side) {
+            NAME(expand_level)(&key, tops[side], nodes, tree.words + level, tops[!side]);
+            nodes = nodes_above(tree.leaves, depth - 1 - level);
+        }
+        for (size_t top = 0; top < nodes; top++)
+            NAME(add_subtree)(&key, &tops[side][top], &tree, top << tree.below, table);
+    }
+}
+
+/* One level of the paths to some leaves, in both parties' trees. Party 0's states have the control
+ * bit, and V_0 ^ V_1 in bit 1. Party 1's control bit is the opposite one. `place` is the bit of the
+ * leaves' numbers that chooses a child. */
+TARGET static void NAME(generate_level)(const NAME(fixed_key) * key, int place, size_t count,
+                                        const block *numbers, block *words, block *first,
+                                        block *second)
+{
+    const VEC seed = PAIR(~7ULL, ~0ULL), one = PAIR(1, 0), value = PAIR(2, 0), four = PAIR(4, 0),
+        low = PAIR(7, 0);
+    for (size_t at = 0; at < count; at += IN_FLIGHT / 4 * LANES) {
+        VEC child[IN_FLIGHT / 4][4], bits[IN_FLIGHT / 4], state[IN_FLIGHT / 4]; /* kept, lost; of
+            both */
+        for (int i = 0; i < IN_FLIGHT / 4; i++) {
+            bits[i] = SIGN(SHIFT_LEFT(FIRST32(LOAD(numbers + at + i * LANES)), 31 - place));
+            state[i] = LOAD(first + at + i * LANES);
+            VEC right = AND(bits[i], one);
+            child[i][0] = XOR(AND(state[i], seed), right);
+            child[i][2] = XOR(AND(LOAD(second + at + i * LANES), seed), right);
+            child[i][1] = XOR(child[i][0], one);
+            child[i][3] = XOR(child[i][2], one);
+        }
+        NAME(hash_once)(key, child[0]);
+        for (int i = 0; i < IN_FLIGHT / 4; i++) {
+            VEC kept = XOR(child[i][0], child[i][2]), lost = XOR(child[i][1], child[i][3]);
+            VEC its_control = SELECT(bits[i], four, one);
+            VEC target = XOR(AND(bits[i], low), one); /* 001 if the left child is kept, else 110 */
+            VEC word = XOR(SELECT(its_control, kept, lost), XOR(target, AND(state[i], value)));
+            STORE(words + at + i * LANES, word);
+            VEC corrected = AND(FIRST_BIT(state[i]), word);
+            VEC next = XOR(child[i][0], corrected), other = XOR(child[i][2], XOR(word, corrected));
+            VEC control = AND(SELECT(bits[i], THIRD_BIT(next), next), one);
+            VEC values = AND(XOR(XOR(kept, lost), target), value);
+            STORE(first + at + i * LANES, XOR(AND(next, seed), XOR(control, values)));
+            STORE(second + at + i * LANES, other);
+        }
+    }
+}
+
+TARGET static void NAME(generate_points)(const block *expanded, int depth, size_t count,
+                                         const word64 *places, const block *roots,
+                                         block *corrections, word64 *leaves)
+{
+    const block zeros[PADS] = {{0, 0}};
+    uint64_t pads[2][LEAF_CELLS * TILE];
+    NAME(fixed_key) key;
+    NAME(load_fixed_key)(&key, expanded);
+    for (size_t start = 0; start < count; start += TILE) {
+        block first[TILE] = {{0, 0}}, second[TILE] = {{0, 0}}, numbers[TILE] = {{0, 0}};
+        block words[TILE];
+        size_t some = least(count - start, TILE);
+        memcpy(first, roots + start, some * sizeof *first);
+        memcpy(second, roots + count + start, some * sizeof *second);
+        for (size_t i = 0; i < some; i++) {
+            first[i].low &= ~7ULL; /* its control bit and V_0 ^ V_1 are zero */
+            numbers[i].low = places[start + i] / LEAF_CELLS;
+        }
+        for (int level = 0; level < depth; level++) {
+            NAME(generate_level)(&key, depth - 1 - level, some, numbers, words, first, second);
+            memcpy(corrections + (size_t)level * count + start, words, some * sizeof *words);
+        }
+        NAME(leaf_values)(&key, first, some, zeros, pads[0]);
+        NAME(leaf_values)(&key, second, some, zeros, pads[1]);
+        for (size_t i = 0; i < some; i++) {
+            uint64_t sign = (first[i].low & 1) - 1; /* party 1 has the opposite control bit */
+            for (size_t k = 0; k < LEAF_CELLS; k++) {
+                uint64_t one = places[start + i] % LEAF_CELLS == k, at = LEAF_CELLS * i + k;
+                leaves[LEAF_CELLS * start + at] = ((one - pads[0][at] + pads[1][at]) ^ sign) - sign;
+            }
+        }
+    }
+}
+
+#undef SELECT
+#undef THIRD_BIT

@@ -1,0 +1,47 @@
+"""Point keys and sums whose bytes must not depend on what computes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from umpc.crypto.prg import FixedKeyHash, Stream, derive
+from umpc.mpc.fss.point import add_up_in_numpy, generate_in_numpy
+from umpc.native import points
+
+SEED = bytes(range(32))
+KEY = derive(SEED, "tree")[:16]
+HASH = FixedKeyHash(KEY)
+SUBTREE_CELLS = 8 * 512
+CELLS = (2, 8, 9, 16, 17, 100, 512, 1000, SUBTREE_CELLS, SUBTREE_CELLS + 1, 3 * SUBTREE_CELLS + 70)
+COUNTS = (0, 1, 31, 33, 255, 257)
+
+
+def inputs(cells: int, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return places, numbers, and roots; the first numbers are at the corners."""
+    stream = Stream(derive(SEED, "points", cells))
+    places, numbers = (stream.words(count) % np.uint64(cells) for _ in range(2))
+    corners = np.array([0, cells - 1, 1, cells // 2], dtype=np.uint64)[:count]
+    numbers[: len(corners)] = corners
+    return places, numbers, stream.words(4 * count).reshape(2, count, 2)
+
+
+def same(ours, theirs) -> bool:
+    return all(np.array_equal(one, other) for one, other in zip(ours, theirs, strict=True))
+
+
+def differences(kinds: Iterable[str], cells: int, count: int, path: Any = points) -> Iterator[str]:
+    """Yield each kind and each result that is not numpy's. path: has the functions of `points`."""
+    places, numbers, roots = inputs(cells, count)
+    keys = generate_in_numpy(cells, places, roots, HASH)
+    arrays = keys.corrections, keys.leaves
+    due = [add_up_in_numpy(party, keys, numbers, roots[party], HASH) for party in (0, 1)]
+    for kind in kinds:
+        if not same(arrays, path.generate(KEY, cells, places, roots, kind)):
+            yield f"{kind}, {cells} cells, {count} people: keys"
+        for party in (0, 1):
+            ours = path.add_up(KEY, party, cells, *arrays, numbers, roots[party], kind)
+            if not np.array_equal(due[party], ours):
+                yield f"{kind}, {cells} cells, {count} people: share of party {party}"
