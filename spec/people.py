@@ -6,12 +6,13 @@ of the point function at r (`point_functions.py`). A person sends x − r mod D 
 sealed. Each rotates what its key expands to by that number, and adds up. The sums are shares of the
 histogram, and the aggregators go on as two nodes of `grid.py` whose tables are these shares.
 
-    invite    dealer → person      place, and the secret of which r is made
+    deal      dealer → person      its place, and the secret of which r is made
               dealer → aggregator  a seed of roots, and the keys of all places
     send      person → aggregator  a box: number, nonce, signature
+    close     no message is taken any more
     compare   each aggregator → the other one    a row for each place: (place, receipt)
-              both sign the rows that are equal: now n, sensitivity and masks are fixed
-    release   both run one attempt of the grid, and each adds all the noise
+              both sign the rows that are equal, once: now n, sensitivity and masks are fixed
+    release   both run attempts of the grid until one ends, and each adds all the noise
 """
 
 from typing import Any
@@ -36,13 +37,13 @@ Person = dict[str, Any]
 """place, secret; cell; signing_key; randomness: nonce (32 bytes), signature_nonce, box_secrets (of
 X25519, one for each aggregator)."""
 Row = tuple[int, int, bytes]
-"""What an aggregator stores of a person: place, number, and the receipt."""
+"""An aggregator's row of a person: place, number, and the receipt."""
 NUMBER_BYTES = 4
 NONCE_BYTES = 32
 BOX_BYTES = 32 + NUMBER_BYTES + NONCE_BYTES + 64 + 16
 """The sender's key, the sealed text, and its tag: every box has this size."""
 
-# --- invite: dealer → person, dealer → aggregators ---
+# --- deal: dealer → person, dealer → aggregators ---
 
 
 def offset(study: Study, secret: bytes) -> int:
@@ -79,7 +80,7 @@ def deal(study: Study, secrets: list[bytes], seeds: list[bytes]) -> list[Key]:
 
 
 def receipt(study: Study, place: int, number: int, nonce: bytes) -> bytes:
-    """What the person signs, what the aggregators compare, and what the public list shows.
+    """The person signs it, the aggregators compare it, and the public list shows it.
 
     The dealer knows r. Without the nonce it would find x by trying all numbers.
     """
@@ -137,7 +138,7 @@ def accept(
 ) -> list[Row]:
     """An aggregator takes one message. Returns: what it stores, before the receipt leaves.
 
-    Args: stored: all rows on its disk. The same row again changes nothing, so whoever got no
+    Args: stored: all rows on its disk. A row that comes again changes nothing, so whoever got no
     receipt asks again.
     """
     require(0 <= place < len(study["people"]), "a place is the study's")
@@ -174,7 +175,7 @@ def counted(
 
 
 def counted_statement(study: Study, rows: list[Row]) -> bytes:
-    """What both sign, once a study: it fixes n and every number. It hides the numbers from the
+    """Both sign it, once a study: it fixes n and every number. It hides the numbers from the
     dealer, because a receipt does."""
     parts = [place.to_bytes(8, "little") + told for place, told in listed(rows)]
     return digest(b"umpc counted people 1", study["hash"], *parts)
@@ -220,7 +221,7 @@ def run(
     ring: int,
     instead: list[tuple[int, list[bytes]]],
 ) -> dict[str, Any]:
-    """A study of honest processes, from invitations to the release.
+    """A study of honest processes, from the keys to the release.
 
     Args: dealt: secrets by place; seeds of roots, mask_seeds and randoms of both aggregators.
     owns: of both aggregators box_secret, signing_key, nonces of two signatures, noise. instead:

@@ -22,7 +22,7 @@ from spec.zero_shares import public_key
 
 
 def taken(study: dict[str, Any], side: int, secret: bytes, messages: list[list[Any]]) -> list[Row]:
-    """What an aggregator stores after these messages. Args: messages: place and box of each."""
+    """An aggregator's rows after these messages. Args: messages: place and box of each."""
     stored: list[Row] = []
     for place, box in messages:
         stored = accept(study, side, secret, stored, place, box)

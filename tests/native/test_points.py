@@ -130,7 +130,7 @@ print(sha256(keys.encode() + table.tobytes()).hexdigest())
 
 
 def test_numpy_computes_where_no_kind_may_run():
-    """The same functions with and without a kind, from arrays that are not contiguous."""
+    """Both functions with and without a kind, from arrays that are not contiguous."""
     found = []
     for setting in ("0", "1"):
         environment = os.environ | {"UMPC_NATIVE": setting}

@@ -172,7 +172,7 @@ def released_over(rows: list[list[people.Row]]) -> int:
 
 
 def rows_of(values: list[int]) -> list[people.Row]:
-    """What both aggregators store if these people come."""
+    """Rows of both aggregators if these people come."""
     found = []
     for place, cell in enumerate(values):
         person = {**PEOPLE[place], "cell": cell}
