@@ -346,7 +346,7 @@ def lying(role: str, /, table: Steps = STEPS, **steps: Callable[..., Any]) -> It
     """Replace steps of a role, for all of its parties in this process.
 
     Each function gets the honest one, and then its arguments; of a property, the object. A value
-    that is no function, such as a limit, becomes what the function makes of it.
+    that is no function, such as a clock, becomes what the function makes of it.
 
     Raises: LocalProtocolError for a step that the role does not have.
     """

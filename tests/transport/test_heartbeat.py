@@ -137,10 +137,10 @@ def test_the_calls_of_one_connection_end_together_and_no_others():
         calls.cancel("one")
         await asyncio.wait(tasks[:2])
         calls.cancel("nobody")
-        left = tasks[2].done(), dict(calls._running)
+        left = tasks[2].done(), dict(calls.tasks)
         tasks[2].cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        return left, calls._running
+        return left, calls.tasks
 
     (is_done, running), after = asyncio.run(scenario())
     assert not is_done and list(running) == ["two"] and not after
@@ -175,7 +175,7 @@ def test_a_caller_that_never_begins_to_beat_loses_its_calls_that_need_beats(quic
             if task is not None:
                 task.cancel()
                 await asyncio.wait({task})
-        assert not calls._running and not calls._due and not calls._beating
+        assert not calls.tasks and not calls.due and not calls.beating
         return bool(done)
 
     assert asyncio.run(scenario()) == (method == "beaten" and not beats)
@@ -185,10 +185,10 @@ def test_nothing_waits_for_the_first_beat_of_a_call_that_has_ended(quick):
     async def scenario() -> None:
         calls = Calls({"beaten"})
         with calls.running("ipv4:127.0.0.1:1", "beaten"):
-            assert calls._due
-        assert not calls._due
+            assert calls.due
+        assert not calls.due
         await asyncio.sleep(0.03)
-        assert not calls._due
+        assert not calls.due
 
     asyncio.run(scenario())
 

@@ -224,10 +224,10 @@ class Calls:
     """
 
     def __init__(self, beaten: Collection[str] = ()) -> None:
-        self._running: defaultdict[str, set[asyncio.Task[Any]]] = defaultdict(set)
+        self.tasks: defaultdict[str, set[asyncio.Task[Any]]] = defaultdict(set)
         self._beaten = beaten
-        self._beating: set[str] = set()
-        self._due: dict[str, asyncio.TimerHandle | asyncio.Task[None]] = {}
+        self.beating: set[str] = set()
+        self.due: dict[str, asyncio.TimerHandle | asyncio.Task[None]] = {}
         """Timers and tasks that wait for the first beat of a connection."""
 
     @contextlib.contextmanager
@@ -237,20 +237,20 @@ class Calls:
         if task is None:
             yield
             return
-        self._running[peer].add(task)
-        if method in self._beaten and peer not in self._beating and peer not in self._due:
+        self.tasks[peer].add(task)
+        if method in self._beaten and peer not in self.beating and peer not in self.due:
             later = asyncio.get_running_loop().call_later
-            self._due[peer] = later(BEAT_SECONDS, self._await_beat, peer)
+            self.due[peer] = later(BEAT_SECONDS, self._await_beat, peer)
         try:
             yield
         finally:
-            self._running[peer].discard(task)
-            if not self._running[peer]:
-                del self._running[peer]
+            self.tasks[peer].discard(task)
+            if not self.tasks[peer]:
+                del self.tasks[peer]
                 self._heard(peer)
 
     def _await_beat(self, peer: str) -> None:
-        self._due[peer] = asyncio.create_task(self._watch_unheard(peer))
+        self.due[peer] = asyncio.create_task(self._watch_unheard(peer))
 
     async def _watch_unheard(self, peer: str) -> None:
         """Cancel all calls of a caller that does not begin to beat, unless data arrive."""
@@ -258,18 +258,18 @@ class Calls:
 
     def _heard(self, peer: str) -> None:
         """Wait no more for a first beat: it came, or the calls have ended."""
-        if (due := self._due.pop(peer, None)) is not None:
+        if (due := self.due.pop(peer, None)) is not None:
             due.cancel()
 
     async def answer(self, requests: object, context: Any) -> None:
         """Beat to a caller; cancel all its calls when it has stopped."""
         peer = context.peer()
         self._heard(peer)
-        self._beating.add(peer)
+        self.beating.add(peer)
         try:
             reason = await beat(context, _received_from(peer))
         finally:
-            self._beating.discard(peer)
+            self.beating.discard(peer)
         if reason != ENDED:
             self._give_up(peer, reason)
         await context.abort(grpc.StatusCode.ABORTED, reason)
@@ -280,7 +280,7 @@ class Calls:
 
     def cancel(self, peer: str) -> bool:
         """Cancel all calls of a connection, as gRPC does when it breaks. Returns: if any ran."""
-        tasks = list(self._running.get(peer, ()))
+        tasks = list(self.tasks.get(peer, ()))
         for task in tasks:
             task.cancel()
         return bool(tasks)

@@ -81,7 +81,7 @@ class ShufflerServer(rpc.ShufflerServicer):
         self.finished = finished
         self.verify = verify or verifier_of_members(identity)
         self._runs: dict[bytes, ShuffleRun] = {}
-        self._seen: dict[bytes, Seen] = {}
+        self.remembered: dict[bytes, Seen] = {}
         """Digests of what nodes delivered, by the attempt's id, the latest runs at the end."""
         self._ordering: set[asyncio.Task[None]] = set()
 
@@ -100,7 +100,7 @@ class ShufflerServer(rpc.ShufflerServicer):
         try:
             attempt = await self._introduced(caller, context)
             index = attempt.study.index_of(caller)
-            run = self._run_of(attempt.study, attempt.id)
+            run = self.run_of(attempt.study, attempt.id)
             session = await run.join(attempt, index)
             failpoint("before-open")
             await context.write(pb.ShuffleReply(attempt=attempt.id))
@@ -277,7 +277,7 @@ class ShufflerServer(rpc.ShufflerServicer):
         place_of(study, self.identity.name)
         return study
 
-    def _run_of(self, study: Study, attempt: bytes) -> ShuffleRun:
+    def run_of(self, study: Study, attempt: bytes) -> ShuffleRun:
         """Return the attempt's run. The first participant that asks makes it.
 
         Only nodes prove that an attempt belongs to its study. A run therefore serves one study: a
@@ -293,7 +293,7 @@ class ShufflerServer(rpc.ShufflerServicer):
                 "run the study again"
             )
         if attempt not in self._runs:
-            seen = self._seen.pop(attempt, {})
+            seen = self.remembered.pop(attempt, {})
             run = self._runs[attempt] = ShuffleRun(
                 study, attempt, self.identity.name, seen, self._ended
             )
@@ -316,10 +316,10 @@ class ShufflerServer(rpc.ShufflerServicer):
 
         The earlier run still waits for a participant that is gone. `is_other` recognizes it.
         """
-        run = self._run_of(study, attempt)
+        run = self.run_of(study, attempt)
         if is_other(run):
             run.fail(StudyAborted("a new run of the attempt has begun"))
-        return self._run_of(study, attempt)
+        return self.run_of(study, attempt)
 
     def _ended(self, run: ShuffleRun, error: UmpcError | None) -> None:
         self._runs.pop(run.attempt, None)
@@ -337,9 +337,9 @@ class ShufflerServer(rpc.ShufflerServicer):
     def _remember(self, run: ShuffleRun) -> None:
         """Keep what nodes delivered, if any did: only they prove that there is such an attempt."""
         if run.seen:
-            self._seen[run.attempt] = run.seen
-            while len(self._seen) > REMEMBERED:
-                del self._seen[next(iter(self._seen))]
+            self.remembered[run.attempt] = run.seen
+            while len(self.remembered) > REMEMBERED:
+                del self.remembered[next(iter(self.remembered))]
 
 
 def _fault(error: Exception) -> LocalProtocolError:

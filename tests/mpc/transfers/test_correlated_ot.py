@@ -167,7 +167,7 @@ def views(fold: int, value: int, label: str) -> tuple[np.ndarray, np.ndarray]:
     rows = extension_rows(message.payload, TRANSFERS, fold)
     known = [
         np.bitwise_xor.reduce(leaves, axis=1)
-        for _, leaves in stretched_leaves(sender._streams, TRANSFERS // 8)
+        for _, leaves in stretched_leaves(sender.leaves.streams(), TRANSFERS // 8)
     ]
     return rows.reshape(-1), (rows ^ np.concatenate(known)).reshape(-1)
 

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
@@ -34,6 +33,7 @@ from umpc.node.backup.restoring import (
     note_of,
     restore,
 )
+from umpc.node.budget.budget_account import Account
 from umpc.node.budget.ledger import Ledger
 from umpc.node.budget.ledger_place import Place, read_anchor, read_key
 from umpc.node.budget.ledger_store import QUESTION_BYTES
@@ -278,8 +278,7 @@ def test_a_study_that_a_restored_node_charged_again_counts_twice(tmp_path, note,
     trail = AuditTrail(tmp_path / "ledger.sqlite")
     charge = AuditRow("charge", study="ab" * 32, epsilon="1", delta="0")
     trail.append(charge, charge, AuditRow("restore", epsilon="1", delta="0", note=note), charge)
-    content = SimpleNamespace(account=SimpleNamespace(charged={}))
-    found = charges_after(trail.path, read_key(place.key), content, 0)
+    found = charges_after(trail.path, read_key(place.key), Account(), 0)
     assert found == (3, Fraction(sum_of_all), Fraction(0))
 
 

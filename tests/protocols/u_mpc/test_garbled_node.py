@@ -93,7 +93,7 @@ def test_a_whole_run_over_curve_points_adds_up_and_shows_nothing_of_itself():
     run.fields().evaluate()
     assert len({node.release().share for node in run.nodes}) == 2
     assert "redacted" in repr(run.nodes[0].cells) and "redacted" in repr(
-        run.nodes[0].cells._sides[1]
+        run.nodes[0].cells.sides[1]
     )
 
 

@@ -67,9 +67,9 @@ def test_an_attempt_forks_a_channel_and_takes_it_once_at_the_right_end():
         garbler.take_up(EVALUATOR, receiver)
     garbler.take_up(EVALUATOR, sender)
     taken = garbler.channel(EVALUATOR)
-    assert taken.session != sender.session and taken._leaves.root != sender._leaves.root
+    assert taken.session != sender.session and taken.leaves.root != sender.leaves.root
     assert (taken.delta == sender.delta).all() and (
-        garbler.cells._sides[1]._delta == sender.delta
+        garbler.cells.sides[1].delta == sender.delta
     ).all()
     with pytest.raises(LocalProtocolError, match="set up before"):
         garbler.take_up(EVALUATOR, sender)

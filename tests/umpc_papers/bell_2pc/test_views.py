@@ -59,7 +59,7 @@ def small() -> Iterator[None]:
 
 def drawn(run: Simulated, node: int) -> np.ndarray:
     """The random bits that a node drew for its pairs with the other: (bits, pairs) uint8."""
-    side = run.nodes[node].cells._sides[1 - node]
+    side = run.nodes[node].cells.sides[1 - node]
     plan = next(iter(run.attempt.program.plans.values()))
     rows = [
         side.own_bits(plan, chunk).reshape(len(plan.coin_wires), -1)
@@ -94,10 +94,10 @@ def coin_labels(run: Simulated) -> np.ndarray:
 
     Made again from its channel, as its forks can be.
     """
-    side, plan = run.nodes[1].cells._sides[0], next(iter(run.attempt.program.plans.values()))
+    side, plan = run.nodes[1].cells.sides[0], next(iter(run.attempt.program.plans.values()))
     rows = []
     for chunk in run.attempt.chunks():
-        channel = side._channel.fork("coins", *chunk.owners, chunk.number)
+        channel = side.channel.fork("coins", *chunk.owners, chunk.number)
         blocks = channel.extend(side.own_bits(plan, chunk))[0].blocks
         rows.append((blocks[:, 0] & 1).reshape(len(plan.coin_wires), -1).astype(np.uint8))
     return np.concatenate(rows, axis=1)

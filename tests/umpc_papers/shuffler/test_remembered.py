@@ -30,7 +30,7 @@ def test_attempts_that_a_coordinator_made_up_leave_nothing_and_real_ones_a_bound
         here = ShufflerServer(identity, lambda error: None, AUTHORITY.verify)
 
         def run_of(attempt: bytes, *, delivers: bool) -> dict[int, bytes]:
-            run = here._run_of(study, attempt)
+            run = here.run_of(study, attempt)
             before = dict(run.seen)
             if delivers:
                 run.seen[0] = b"digest"
@@ -39,12 +39,12 @@ def test_attempts_that_a_coordinator_made_up_leave_nothing_and_real_ones_a_bound
 
         for _ in range(10):
             run_of(os.urandom(32), delivers=False)
-        assert not here._seen
+        assert not here.remembered
         for attempt in (first, *others[:2]):
             run_of(attempt, delivers=True)
         assert run_of(first, delivers=False) == {0: b"digest"}, "a later run knows what came"
         for attempt in others[2:]:
             run_of(attempt, delivers=True)
-        return list(here._seen)
+        return list(here.remembered)
 
     assert asyncio.run(scenario()) == [first, *others[2:]]

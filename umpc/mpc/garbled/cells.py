@@ -65,7 +65,7 @@ class GarbledCells(Cells):
 
     def _begin(self) -> None:
         self._windows: dict[Owners, tuple[int, IndexArray]] = {}
-        self._sides = {peer: self._side(peer) for peer in self.attempt.peers(self.node)}
+        self.sides = {peer: self._side(peer) for peer in self.attempt.peers(self.node)}
 
     def _side(self, peer: int) -> GarblingSide | EvaluatingSide:
         """This node's side of its link with a peer."""
@@ -94,15 +94,15 @@ class GarbledCells(Cells):
 
     def has_channel(self, peer: int) -> bool:
         """Whether there is a channel of transfers to a peer."""
-        return self._sides[peer].link.needs_transfers
+        return self.sides[peer].link.needs_transfers
 
     def channel(self, peer: int) -> CorrelatedSender | CorrelatedReceiver:
         """This node's end of the channel to a peer, after the set-up."""
-        return self._sides[peer].channel
+        return self.sides[peer].channel
 
     def take_up(self, peer: int, channel: CorrelatedSender | CorrelatedReceiver) -> None:
         """Use a channel to a peer that was made before, in place of `set_up`."""
-        match self._sides[peer], channel:
+        match self.sides[peer], channel:
             case (GarblingSide() as garbler, CorrelatedSender()):
                 garbler.take_up(channel)
             case (EvaluatingSide() as evaluator, CorrelatedReceiver()):
@@ -114,7 +114,7 @@ class GarbledCells(Cells):
 
     def set_up(self, peer: int) -> Protocol[None] | None:
         """The set-up of the oblivious transfers with a peer; None where there are none."""
-        return self._sides[peer].set_up() if self.has_channel(peer) else None
+        return self.sides[peer].set_up() if self.has_channel(peer) else None
 
     def toss(self) -> Mesh[list[int]] | None:
         """This node's part in the committee's coins; None where it has none.
@@ -128,7 +128,7 @@ class GarbledCells(Cells):
         senders = {}
         receivers = {}
         for number, peer in enumerate(attempt.committee):
-            match self._sides.get(peer):
+            match self.sides.get(peer):
                 case GarblingSide() as side:
                     senders[number] = side.fork("toss")
                 case EvaluatingSide() as side:
@@ -139,16 +139,16 @@ class GarbledCells(Cells):
 
     def fields_for(self, peer: int) -> list[Message]:
         """Round 1 to a peer: labels, or choices of labels."""
-        return self._sides[peer].fields()
+        return self.sides[peer].fields()
 
     def receive_fields(self, peer: int, messages: Sequence[Message]) -> None:
         """Round 1 from a peer. Raises: RemoteProtocolError."""
-        self._sides[peer].receive(messages)
+        self.sides[peer].receive(messages)
 
     def is_ready(self, chunk: Chunk) -> bool:
         """Whether round 1 with the other owner is done."""
         (peer,) = set(chunk.owners) - {self.node}
-        return self._sides[peer].complete
+        return self.sides[peer].complete
 
     def protocol(
         self, chunk: Chunk, material: bytes, tree_hash: FixedKeyHash
@@ -158,7 +158,7 @@ class GarbledCells(Cells):
             raise EncodingError(f"garbled edges take no material, {len(material)} bytes came")
         (peer,) = set(chunk.owners) - {self.node}
         plan = require(self.attempt.plan(chunk), GarbledPlan)
-        return self._sides[peer].protocol(plan, chunk, self._edges(chunk, plan))
+        return self.sides[peer].protocol(plan, chunk, self._edges(chunk, plan))
 
     def _edges(self, chunk: Chunk, plan: GarbledPlan) -> IndexArray:
         """The edges of a chunk: (2, n).

@@ -229,24 +229,24 @@ class GarblingSide(Side[CorrelatedSender]):
     """The garbler's side. Its labels are those of bit 0, whoever's record it is."""
 
     @cached_property
-    def _delta(self) -> WordArray:
+    def delta(self) -> WordArray:
         """Δ: uniform, lsb 1. It never leaves the garbler."""
         return fresh_delta(derive(self._seed, "delta"))
 
     def _open(self) -> Protocol[CorrelatedSender]:
         seed = derive(self._seed, "set-up")
-        return (yield from open_sender(seed, self._delta, self._session, self.peer))
+        return (yield from open_sender(seed, self.delta, self._session, self.peer))
 
     def take_up(self, channel: CorrelatedSender) -> None:
         """Use a channel, and its Δ. Args: as in Side."""
         super().take_up(channel)
-        self._delta = channel.delta
+        self.delta = channel.delta
 
     def _make_fields(self) -> list[Message]:
         # labels of bit 0 for its own records
         self._own_labels = fresh_labels(derive(self._seed, "labels"), len(self._bits))
         # L ⊕ b·Δ: one of two uniform labels, so b stays hidden
-        active = active_labels(self._own_labels, self._bits, self._delta)
+        active = active_labels(self._own_labels, self._bits, self.delta)
         parts = (active[part] for part in self.link.parts(self._node))
         return [
             Message(LABELS, part.astype("<u8").tobytes(), len(part), LABEL_BITS) for part in parts
@@ -268,7 +268,7 @@ class GarblingSide(Side[CorrelatedSender]):
         # labels of 0 of all inputs, whoever owns them
         labels = self.labels(chunk, index, plan, coins)
         garbled, shares = garble(
-            self.link.circuit, plan.ring, self._delta, labels, first_edge, self._hash
+            self.link.circuit, plan.ring, self.delta, labels, first_edge, self._hash
         )
         result: ChunkShares = shares if plan.noisy else sum_shares(shares)
         message = plan.garbled(garbled.encode(), chunk.count)
@@ -293,7 +293,7 @@ class GarblingSide(Side[CorrelatedSender]):
             self.piece_values(plan, chunk, index),
             masks,
             places,
-            self._delta,
+            self.delta,
             self._row_hash,
             first_edge,
             is_first=theirs.slot == 1,

@@ -137,7 +137,7 @@ class ChannelEnd:
     def __init__(self, leaves: ChannelLeaves, session: bytes):
         self.session = session
         self.fold = BLOCK_BITS // len(leaves)
-        self._leaves = leaves
+        self.leaves = leaves
         self._batch = 0
         self._done = 0
 
@@ -147,7 +147,7 @@ class ChannelEnd:
     @cached_property
     def _streams(self) -> LeafStreams:
         """The leaves' streams. A channel that is only forked needs none."""
-        return self._leaves.streams()
+        return self.leaves.streams()
 
     def _columns(self, width: int) -> tuple[BitArray, BitArray]:
         """The next columns of this width: v of each column, and u of each digit."""
@@ -179,7 +179,7 @@ class CorrelatedReceiver(ChannelEnd):
         """
         # proofs of a fork have masks of their own
         seed = derive(self._check_seed, "fork", *labels)
-        return CorrelatedReceiver(self._leaves.fork(labels), session or self.session, seed)
+        return CorrelatedReceiver(self.leaves.fork(labels), session or self.session, seed)
 
     def extend(self, choices: BitArray) -> tuple[Blocks, Message]:
         """The next batch: t, and the message to the sender. choices: (n,) uint8 of 0 and 1."""
@@ -198,7 +198,7 @@ class CorrelatedReceiver(ChannelEnd):
             # Column i of t is v_i; the message is d = u ⊕ r (IKNP: the rows t^i and r ⊕ t^i).
             np.bitwise_xor(u, packed, out=sent.reshape(u.shape))
             # Fiat & Shamir: the key follows from d, which is fixed now
-            row_hash = RowHash.after(self._leaves.root, self._batch + 1, start, sent.tobytes())
+            row_hash = RowHash.after(self.leaves.root, self._batch + 1, start, sent.tobytes())
             proof = prove(row_hash, packed, rows.reshape(BLOCK_BITS, -1))
             payload[place : place + CHECK_BYTES] = np.frombuffer(proof, dtype=np.uint8)
             place += CHECK_BYTES
@@ -235,7 +235,7 @@ class CorrelatedSender(ChannelEnd):
 
     def fork(self, *labels: str | int, session: bytes = b"") -> CorrelatedSender:
         """Another channel of the same Δ; arguments are those of the receiver's fork."""
-        leaves = self._leaves.fork(labels)
+        leaves = self.leaves.fork(labels)
         name = session or self.session
         return CorrelatedSender(self.delta, self._bits, leaves, name, self.peer)
 
@@ -265,7 +265,7 @@ class CorrelatedSender(ChannelEnd):
             rows, _ = self._columns(width)
             # Column i of q is v_i ⊕ Δ_i·u ⊕ Δ_i·d (IKNP: q^i = s_i·r ⊕ t^i).
             add_masked(rows, sent.reshape(-1, 1, width) ^ added, self._masks)
-            row_hash = RowHash.after(self._leaves.root, self._batch + 1, start, sent.tobytes())
+            row_hash = RowHash.after(self.leaves.root, self._batch + 1, start, sent.tobytes())
             # before any block leaves: a wrong d tests bits of Δ
             self._check(row_hash, rows.reshape(BLOCK_BITS, -1), proof, added)
             # q_j = t_j ⊕ r_j·Δ

@@ -39,6 +39,7 @@ from umpc.node.budget import ledgerfile as file
 from umpc.node.budget.budget_account import (
     RESTORE,
     RESTORE_ALL,
+    Account,
     BudgetCost,
     check_delta,
     exact_text,
@@ -171,7 +172,7 @@ class Restoration:
         found = trail_beside(self.place.ledger)
         survived = surviving_trail(found, self.folder / "survived", key, self.manifest)
         trail = survived or self.folder / archive.TRAIL
-        charges = charges_after(trail, key, content, self._last_row)
+        charges = charges_after(trail, key, content.account, self._last_row)
         return Evidence(is_at_backup, ahead, *charges)
 
     @property
@@ -341,7 +342,7 @@ def anchor_after(mark: Mark | None, content: Content, place: Place) -> tuple[boo
 
 
 def charges_after(
-    trail: Path, key: bytes, content: Content, known: int
+    trail: Path, key: bytes, account: Account, known: int
 ) -> tuple[int, Fraction, Fraction]:
     """Return the number, ε and δ of the charges that a trail shows and the ledger lacks.
 
@@ -354,7 +355,7 @@ def charges_after(
     lost: set[str] = set()
     sums = _ProvenSums()
     for row in rows(trail):
-        if row["event"] == "charge" and _is_lost(row["study"], lost, content):
+        if row["event"] == "charge" and _is_lost(row["study"], lost, account):
             lost.add(row["study"])
             sums.add(row["seq"], _amounts(trail, row))
         if row["event"] == "restore":
@@ -413,8 +414,8 @@ def base_of(note: str) -> int | None:
     return int(found[1]) if found else None
 
 
-def _is_lost(study: str, lost: set[str], content: Content) -> bool:
-    return study not in lost and bytes.fromhex(study) not in content.account.charged
+def _is_lost(study: str, lost: set[str], account: Account) -> bool:
+    return study not in lost and bytes.fromhex(study) not in account.charged
 
 
 def _amounts(trail: Path, row: dict[str, Any]) -> tuple[Fraction, Fraction]:
