@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import signal
 import subprocess
 import sys
-from types import SimpleNamespace
-from typing import cast
 
 import pytest
 
@@ -16,30 +13,38 @@ from umpc.cli import server_options
 from umpc.cli.server_options import Monitor, Serving
 from umpc.deployment.fork_server import fork_server
 from umpc.testing import lying
-from umpc.transport.identity import Identity
+from umpc.transport.authority import Authority
+from umpc.transport.identity import load_identity
 
 
-def test_a_server_interrupted_while_it_opens_ends_as_after_it(capsys):
-    stopped: list[float] = []
+class Opened:
+    """A server that notes its end."""
 
-    async def stop(grace: float) -> None:
-        stopped.append(grace)
+    def __init__(self) -> None:
+        self.stopped: list[float] = []
+
+    async def stop(self, grace: float) -> None:
+        self.stopped.append(grace)
+
+
+def test_a_server_interrupted_while_it_opens_ends_as_after_it(tmp_path, capsys):
+    server = Opened()
+    Authority.create(tmp_path / "authority").issue("relay", "hub", tmp_path / "own")
+    identity = load_identity(tmp_path / "own")
 
     async def nothing(*_: object) -> None: ...
 
     async def opened(*_: object) -> tuple[object, str]:
         signal.raise_signal(signal.SIGINT)
         await asyncio.sleep(0.1)
-        return SimpleNamespace(stop=stop), "127.0.0.1:7100"
+        return server, "127.0.0.1:7100"
 
-    identity = cast(Identity, SimpleNamespace(role="hub", name="relay"))
-    monitor = cast(Monitor, SimpleNamespace(served=contextlib.nullcontext))
     service = server_options.Service(identity, "127.0.0.1:0", {}, lambda *_: None)
     given = Serving(level="info", style="text", metrics="", leash=False)
     goes_on = {"begin_end": lambda _: None, "keep_watch": nothing}
     with lying("process", open_server=opened, **goes_on):
-        asyncio.run(server_options.serve([service], given, monitor))
-    assert stopped == [1]
+        asyncio.run(server_options.serve([service], given, Monitor(identity, "")))
+    assert server.stopped == [1]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the fork server runs on Linux")

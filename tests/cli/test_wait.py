@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import pytest
 from click.testing import CliRunner
 
+from tests.support.studies import make_study, with_facts
 from umpc.cli import study as wait
 from umpc.cli.main import umpc
 from umpc.cli.study import run_when_accepted
 from umpc.errors import ApprovalPending, PolicyRefused
+from umpc.study.parts import Participant
+
+STUDY = with_facts(make_study(), nodes=tuple(Participant(name, "") for name in ("north", "south")))
+HASH = STUDY.hash.hex()[:16]
 
 
 class Answers:
     """A study whose runs end as they are listed, and a clock that moves by its pauses."""
 
     def __init__(self, *answers: object):
-        nodes = [SimpleNamespace(name=name) for name in ("north", "south")]
-        self.document = SimpleNamespace(nodes=nodes, hash=b"\xab" * 32)
+        self.document = STUDY
         self.answers = list(answers)
         self.time = 0.0
         self.pauses: list[float] = []
@@ -48,8 +50,8 @@ def test_it_says_who_has_yet_to_decide_and_runs_then(capsys):
     assert study.wait() == "done"
     assert study.pauses == [15, 22.5, 33.75]
     assert capsys.readouterr().err.splitlines() == [
-        "waiting for approval by north, south; ready: nobody yet; the study's hash is " + "ab" * 8,
-        "waiting for approval by south; ready: north; the study's hash is " + "ab" * 8,
+        "waiting for approval by north, south; ready: nobody yet; the study's hash is " + HASH,
+        "waiting for approval by south; ready: north; the study's hash is " + HASH,
     ]
 
 
