@@ -135,9 +135,9 @@ def test_content_of_another_shape_is_refused():
     ):
         from umpc.enrolment import texts
 
-        body = "umpc-request-1." + texts._base64(content.encode())
+        body = "umpc-request-1." + texts.base64_text(content.encode())
         with pytest.raises(CertificateError, match="malformed"):
-            Request.decode(f"{body}.{texts._check(body)}")
+            Request.decode(f"{body}.{texts.check_of(body)}")
     for hostile in (Request(b"no csr"), Request(b"", address="a\nb")):
         with pytest.raises(CertificateError):
             _ = hostile.fingerprint

@@ -217,7 +217,7 @@ def test_malformed_calls_are_answered_in_one_line(consortium):
     }
     for (method, path, body), expected in calls.items():
         host, port = consortium.address.split(":")
-        line = site_side._PinnedConnection(host, int(port), invitation.authority)
+        line = site_side.PinnedConnection(host, int(port), invitation.authority)
         line.request(method, path, body)
         assert line.getresponse().status == expected, (method, path)
         line.close()
@@ -364,4 +364,4 @@ def test_the_site_trusts_no_other_authority(tmp_path):
     assert context.check_hostname and context.verify_mode == ssl.CERT_REQUIRED
     assert len(context.get_ca_certs()) == 1
     assert context.minimum_version == ssl.TLSVersion.TLSv1_3
-    assert http.client.HTTPSConnection is site_side._PinnedConnection.__mro__[1]
+    assert http.client.HTTPSConnection is site_side.PinnedConnection.__mro__[1]

@@ -38,10 +38,10 @@ def test_one_message_has_no_more_frames_than_a_member_sends(is_allowed):
 
     context = SimpleNamespace(read=read)
     if is_allowed:
-        assert asyncio.run(hub._read(member, context))
+        assert asyncio.run(hub.read_from(member, context))
     else:
         with pytest.raises(RemoteProtocolError, match=f"at most {MOST_FRAMES} were expected"):
-            asyncio.run(hub._read(member, context))
+            asyncio.run(hub.read_from(member, context))
 
 
 def paused(monkeypatch, frames: int, body: int, processes: int) -> float:
@@ -76,7 +76,7 @@ def paused(monkeypatch, frames: int, body: int, processes: int) -> float:
             await sleep(0)
 
         monkeypatch.setattr(asyncio, "sleep", pause)
-        assert not await hub._read(sender, SimpleNamespace(read=read))
+        assert not await hub.read_from(sender, SimpleNamespace(read=read))
 
     asyncio.run(scenario())
     (found,) = pauses
@@ -123,7 +123,7 @@ def test_a_hub_waits_a_moment_for_more_by_the_number_of_its_processes(
     hub, member = HubServer(None, 30), seat("north")
     hub.relay.seats = {number: member for number in range(processes)}
     member.put(pb.HubFrame(envelope=pb.HubEnvelope(body=bytes(body))), body)
-    asyncio.run(hub._write(member, asyncio.Event(), Lines()))
+    asyncio.run(hub.write_to(member, asyncio.Event(), Lines()))
     assert found == pauses and len(written) == 1
 
 
@@ -145,5 +145,5 @@ def test_a_hub_ends_a_connection_after_silence_in_seconds_that_it_had_itself(sha
 
     called = lying("process", peer_of=lambda *_, **__: looks.append(1))
     with called, lying("machine", counted_sleep=slept):
-        asyncio.run(HubServer(Known(), 30)._watch(seat("north"), None))
+        asyncio.run(HubServer(Known(), 30).watch(seat("north"), None))
     assert len(looks) == server.SILENT_SECONDS / (share * server.PULSE_SECONDS)

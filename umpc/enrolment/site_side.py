@@ -267,7 +267,7 @@ def wait_until_admitted(
 
 def post(invitation: Invitation, body: bytes) -> tuple[int, bytes]:
     host, port = split_address(invitation.address)
-    connection = _PinnedConnection(host, port, invitation.authority)
+    connection = PinnedConnection(host, port, invitation.authority)
     try:
         connection.request("POST", "/enrol", body, {"Content-Type": "text/plain"})
         answer = connection.getresponse()
@@ -289,7 +289,7 @@ def post(invitation: Invitation, body: bytes) -> tuple[int, bytes]:
         connection.close()
 
 
-class _PinnedConnection(http.client.HTTPSConnection):
+class PinnedConnection(http.client.HTTPSConnection):
     """HTTPS to any address, whose server must show the authority's own certificate."""
 
     def __init__(self, host: str, port: int, authority: bytes):

@@ -59,8 +59,8 @@ class Text:
     def encode(self) -> str:
         """Return the text, one line."""
         content = {each.name: _packed(getattr(self, each.name)) for each in fields(self)}
-        body = f"umpc-{self.KIND}-1.{_base64(json.dumps(content).encode())}"
-        return f"{body}.{_check(body)}"
+        body = f"umpc-{self.KIND}-1.{base64_text(json.dumps(content).encode())}"
+        return f"{body}.{check_of(body)}"
 
     @classmethod
     def decode(cls, text: str) -> Self:
@@ -76,7 +76,7 @@ class Text:
             raise cls._refusal(f"the text of an {found[1]} came")
         if found[2] != "1":
             raise cls._refusal(f"one of version {found[2]} came, so install a newer umpc")
-        if found[4] != _check(joined.rpartition(".")[0]):
+        if found[4] != check_of(joined.rpartition(".")[0]):
             raise cls._refusal("it was cut or changed on its way")
         try:
             content = json.loads(_bytes(found[3]))
@@ -253,7 +253,7 @@ def _check_address(address: str) -> None:
 
 
 def _packed(value: str | bytes) -> str:
-    return _base64(value) if isinstance(value, bytes) else value
+    return base64_text(value) if isinstance(value, bytes) else value
 
 
 def _unpacked(value: object, kind: object) -> str | bytes:
@@ -262,7 +262,7 @@ def _unpacked(value: object, kind: object) -> str | bytes:
     return _bytes(value) if kind == "bytes" else value
 
 
-def _base64(content: bytes) -> str:
+def base64_text(content: bytes) -> str:
     return base64.urlsafe_b64encode(content).decode().rstrip("=")
 
 
@@ -273,5 +273,5 @@ def _bytes(text: str) -> bytes:
         raise ValueError("no base64") from None
 
 
-def _check(body: str) -> str:
+def check_of(body: str) -> str:
     return hashlib.sha256(body.encode()).hexdigest()[:CHECK_DIGITS]

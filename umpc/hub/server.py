@@ -127,9 +127,9 @@ class HubServer(rpc.HubServicer):
 
         Raises: CertificateError where the process's certificate does not count any more.
         """
-        writer = asyncio.create_task(self._write(seat, changed, context))
-        reader = asyncio.create_task(self._read(seat, context))
-        watch = asyncio.create_task(self._watch(seat, context))
+        writer = asyncio.create_task(self.write_to(seat, changed, context))
+        reader = asyncio.create_task(self.read_from(seat, context))
+        watch = asyncio.create_task(self.watch(seat, context))
         tasks = {writer, reader, watch}
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -157,7 +157,7 @@ class HubServer(rpc.HubServicer):
         self._wake(told)
         return seat
 
-    async def _read(self, seat: Seat, context: JoinContext) -> bool:
+    async def read_from(self, seat: Seat, context: JoinContext) -> bool:
         """Relay what a process sends. Returns: whether it left by its own will."""
         while True:
             frame = await read(context)
@@ -185,7 +185,7 @@ class HubServer(rpc.HubServicer):
                 cost = (MESSAGE_COST + seat.dropped - before) / MOST_FRAMES
                 await asyncio.sleep(CONGESTED_SECONDS * cost * self.relay.processes_of(seat))
 
-    async def _write(self, seat: Seat, changed: asyncio.Event, context: JoinContext) -> None:
+    async def write_to(self, seat: Seat, changed: asyncio.Event, context: JoinContext) -> None:
         """Send what waits for a process, and a sign of life where nothing does."""
         take = partial(self.relay.take, seat)
         while not seat.is_replaced:
@@ -204,7 +204,7 @@ class HubServer(rpc.HubServicer):
             if frame is not None:
                 await context.write(frame)
 
-    async def _watch(self, seat: Seat, context: JoinContext) -> None:
+    async def watch(self, seat: Seat, context: JoinContext) -> None:
         """Wait until a process has been silent for too long, in seconds that this hub had time for.
 
         Where it was late itself, the process's word may wait behind those of many others.

@@ -212,12 +212,12 @@ class Choice:
 
         Reveals: both.
         """
-        settled = self._settled(columns, bits)
+        settled = self.settled(columns, bits)
         if self.chunks > 1:
             return MedianOfMeans(settled.protocol, self.chunks).estimate(columns, bits), settled
         return settled.protocol.estimate(columns, bits), settled
 
-    def _settled(self, columns: Columns, bits: RandomBits) -> Choice:
+    def settled(self, columns: Columns, bits: RandomBits) -> Choice:
         """The mechanism for the rest of epsilon, with its parameter from the private share."""
         if not self.private:
             return self

@@ -276,7 +276,7 @@ class GhaziShuffle:
         linear = 2 * form @ total - self.embedding.single
         pairs = n * (n - 1)
         second = 2 * square**2 * float(np.sum(form**2)) / pairs**2
-        unbiased = self._variance(total) - 2 * second
+        unbiased = self.variance_of(total) - 2 * second
         std = 4 * square**1.5 * float(np.linalg.norm(form @ linear)) / pairs**2
         # The mean of the kernel over all records, by the other record's cell.
         means = self.embedding.vectors @ linear / (2 * n)
@@ -292,13 +292,13 @@ class GhaziShuffle:
             exact: the statistic without quantisation; None leaves the error of quantisation out.
         """
         rows, weights = self.cells.laws(columns)
-        variance = self._variance(weights @ rows @ self.embedding.vectors)
+        variance = self.variance_of(weights @ rows @ self.embedding.vectors)
         variance += response_variance(self.cells.matrix, rows, weights, 1.0)
         if exact is None:
             return variance
         return variance + (self.cells.quantised(columns) - exact) ** 2
 
-    def _variance(self, total: Floats) -> float:
+    def variance_of(self, total: Floats) -> float:
         """The variance of U for this sum S; the formula stands in the module's docstring."""
         form = self.embedding.form
         n = self.records

@@ -45,7 +45,7 @@ class TwoStepNode(UMpcNode):
     """The release of one sum, and of another one after a question."""
 
     _held: int | None = None
-    _told = b""
+    told = b""
     _recalled: Sizes | None = None
 
     def _make_attempt(self, openings: Sequence[bytes]) -> SharedAttempt:
@@ -57,8 +57,8 @@ class TwoStepNode(UMpcNode):
 
     def _share(self) -> bytes:
         squares, self._held = self._totals()
-        self._told = self._encoded([squares])
-        return self._told
+        self.told = self._encoded([squares])
+        return self.told
 
     # --- ask -----------------------------------------------------------------------------------
 
@@ -73,10 +73,10 @@ class TwoStepNode(UMpcNode):
 
     def _squares_of(self, question: bytes) -> int:
         """The noisy P, from all nodes' shares of it."""
-        size = len(self._told)
+        size = len(self.told)
         shares = [question[start : start + size] for start in range(0, len(question), size)]
         own = shares[self.index] if self.index < len(shares) else b""
-        if len(question) != size * len(self.study.nodes) or own != self._told:
+        if len(question) != size * len(self.study.nodes) or own != self.told:
             raise self._refused("it does not hold what every node released")
         doubled = noisy_sums(shares, 1)[0]
         if doubled % FACTOR:
@@ -102,9 +102,9 @@ class TwoStepNode(UMpcNode):
 
     def recall(self, share: bytes, rest: bytes) -> None:
         """The share that left, and the one that is still due."""
-        if self._told:
+        if self.told:
             raise LocalProtocolError("a side that made its own share recalls none")
-        self._told = share
+        self.told = share
         self._recalled = Sizes(self.study, int.from_bytes(rest[:RECORD_BYTES], "little"))
         self._held = int.from_bytes(rest[RECORD_BYTES:], "little")
 

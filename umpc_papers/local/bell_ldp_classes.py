@@ -108,12 +108,12 @@ class BellLdpClasses(BellLdp):
         """
         laws = [self.cells.laws(columns) for columns in (first, second)]
         rows = [rows for rows, _ in laws]
-        variance = self._variance(rows, [weights.astype(np.float64) for _, weights in laws])
+        variance = self.variance_of(rows, [weights.astype(np.float64) for _, weights in laws])
         if exact is None:
             return variance
         return variance + (self.cells.quantised_classes(first, second) - exact) ** 2
 
-    def _variance(self, rows: Sequence[Floats], weights: Sequence[Floats]) -> float:
+    def variance_of(self, rows: Sequence[Floats], weights: Sequence[Floats]) -> float:
         """Var U given the records; the formula stands in the module's docstring.
 
         Args:

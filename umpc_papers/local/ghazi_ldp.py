@@ -172,7 +172,7 @@ class GhaziLdp:
         Args:
             exact: the statistic without quantisation; None leaves the error of quantisation out.
         """
-        variance = self._variance(*self.cells.laws(columns))
+        variance = self.variance_of(*self.cells.laws(columns))
         if exact is None:
             return variance
         return variance + (self.expected(columns) - exact) ** 2
@@ -187,7 +187,7 @@ class GhaziLdp:
         own = weights @ np.einsum("id,de,ie->i", means, form, means, optimize=True)
         return float((total @ form @ total - own) / (n * (n - 1)))
 
-    def _variance(self, rows: Floats, weights: Integers) -> float:
+    def variance_of(self, rows: Floats, weights: Integers) -> float:
         """The variance given the records; the formula stands in the module's docstring."""
         k = self.scale**2 / self.factors.dimension
         form = self.factors.form

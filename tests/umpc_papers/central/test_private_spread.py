@@ -114,7 +114,7 @@ def test_a_private_concentration_gains_where_few_pairs_are_equal():
     kernel = Kernel.from_text("a.x == b.x", Schema([field]))
     x = {"x": np.random.default_rng(3).integers(0, 64, 1_200)}
     choice = Choice("hajek", kernel, ONE, private="concentration", private_share=Fraction(1, 4))
-    settled = choice._settled(x, SeededBits("gain"))
+    settled = choice.settled(x, SeededBits("gain"))
     known = bernstein_concentration(1_200, 2, ONE, ONE / 4, FAILURE)
     assert settled.concentration < known
 

@@ -106,7 +106,7 @@ def test_a_later_process_answers_from_what_the_ledger_kept():
     study = checked(hajek_study(epsilon=LOUD, max_colluding=0))
     run = ran(study)
     nodes = fresh_nodes(study)
-    kept = [(node._told, node.rest) for node in nodes]
+    kept = [(node.told, node.rest) for node in nodes]
     assert all(len(rest) <= 32 for _, rest in kept)
     with pytest.raises(LocalProtocolError, match="recalls none"):
         nodes[0].recall(*kept[0])

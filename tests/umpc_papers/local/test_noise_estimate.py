@@ -166,7 +166,7 @@ def test_intervals_of_two_classes_hold_the_value():
         errors.append(protocol.value_of_classes(*told) - 1)
         shares = [np.maximum(CellShares(each, protocol.truth).shares, 0) for each in told]
         scaled = [200 * each / each.sum() for each in shares]
-        old.append(protocol._variance([np.eye(t)] * 2, scaled))
+        old.append(protocol.variance_of([np.eye(t)] * 2, scaled))
     assert missed(errors, old) > MOST_MISSED, "no power: the former formula passes"
 
 
@@ -236,7 +236,7 @@ def test_shuffled_sums_count_the_rounding(vectors):
     heap = protocol.split_records(columns, bits)
     stated, predicted = protocol.estimate(heap).std ** 2, protocol.predicted_mse(columns)
     assert predicted < stated < 4 * predicted
-    assert protocol._variance(cells_sum(protocol, columns)) < predicted / 2
+    assert protocol.variance_of(cells_sum(protocol, columns)) < predicted / 2
 
 
 def cells_sum(protocol: GhaziShuffle, columns: dict[str, np.ndarray]) -> Floats:
