@@ -6,9 +6,11 @@ import json
 
 import duckdb
 import pytest
+from click.testing import CliRunner
 
 from tests.support.examined_site import Examined, the_one
 from tests.support.studies import KENDALL, make_study
+from umpc.cli.main import umpc
 from umpc.errors import ApprovalPending
 from umpc.node.approvals import REJECTED, Approvals, approvals_beside
 
@@ -127,15 +129,22 @@ BOUNDS = "lower = 0\nupper = 30\nwhole = true"
         (BOUNDS, ("x", "y", "z"), 23, ("3 of 3 value(s) are no numbers",)),
     ],
 )
-def test_a_study_that_does_not_fit_the_table_is_red(site, field, values, code, words):
+def test_a_study_that_does_not_fit_the_table_is_refused_by_its_check(
+    site, field, values, code, words
+):
     site.write('[policy]\nfields = ["age"]\n')
     site.table("age\n" + "".join(f"{value}\n" for value in values))
     (site.folder / "study.toml").write_text(STUDY.format(field))
-    found = site.red("--study", str(site.folder / "study.toml"))
-    if code:
-        the_one(found, code, "'study.toml', field 'age'", "Most values do not fit", *words)
-    else:
-        assert found == (0, [])
+    asked = [
+        "study",
+        "check",
+        str(site.folder / "study.toml"),
+        "--table",
+        str(site.folder / "node.toml"),
+    ]
+    ended = CliRunner().invoke(umpc, asked)
+    assert getattr(ended.exception, "exit_code", ended.exit_code) == code
+    assert all(each in ended.output for each in words)
 
 
 def test_a_study_that_waits_for_approval_is_compared_unasked(site):

@@ -85,15 +85,10 @@ def _source(study: Path, table: Path) -> TableSource:
 def _dataset(study: Path, node: Path) -> NodeConfig:
     """The data set of a node's file that the study names. Raises: ConfigError, StudyError."""
     found = load_datasets(node)
-    return choose_dataset(found, dataset_of(study, found))
-
-
-def dataset_of(study: Path, found: Sequence[NodeConfig]) -> str | None:
-    """The name of the data set that a study file names at this node, if any. Raises: StudyError."""
     named = read_values(study).get("dataset")
     if isinstance(named, dict):
         named = named.get(found[0].name)
-    return str(named) if named else None
+    return choose_dataset(found, str(named) if named else None)
 
 
 @dataclass(frozen=True)

@@ -25,12 +25,10 @@ import click
 from umpc import __version__
 from umpc.cli.audit import verified_head
 from umpc.cli.budget import balance_text, read_verified
-from umpc.cli.check_table import dataset_of
 from umpc.cli.doctor_findings import (
     Finding,
     attempt,
     check_columns,
-    check_file,
     check_known,
     check_people,
     check_policy,
@@ -80,9 +78,7 @@ FEW_FILES = 4096
 """A hard limit of open files below this is told."""
 
 
-def examine(
-    config: Path, peers: Sequence[NamedPeer], studies: Sequence[Path] = ()
-) -> Iterator[Finding]:
+def examine(config: Path, peers: Sequence[NamedPeer]) -> Iterator[Finding]:
     """Yield the findings of all checks. Without a configuration only the versions are known."""
     yield from check_version()
     yield from check_open_files()
@@ -96,8 +92,7 @@ def examine(
     for each in found:
         if len(found) > 1:
             yield Finding("data set", repr(each.dataset))
-        own = [file for file in studies if dataset_of(file, found) in (each.dataset, None)]
-        yield from _examine_dataset(each, own)
+        yield from _examine_dataset(each)
     yield from attempt("data sets", check_datasets, found)
     identity = None
     try:
@@ -109,12 +104,10 @@ def examine(
     yield from asyncio.run(check_network(node.hub or node.listen, identity, peers))
 
 
-def _examine_dataset(node: NodeConfig, studies: Sequence[Path]) -> Iterator[Finding]:
+def _examine_dataset(node: NodeConfig) -> Iterator[Finding]:
     """Yield the findings about one data set of the site."""
     yield from attempt("policy", check_policy, node.policy)
     yield from attempt("table", check_table, node)
-    for file in studies:
-        yield from attempt("study", check_file, node, file)
     yield from attempt("study", check_known, node)
     yield from attempt("disk", check_disk, node)
     ledger = list(attempt("ledger", check_ledger, node))

@@ -14,11 +14,9 @@ import difflib
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
-from pathlib import Path
 from typing import ParamSpec
 
 from umpc.cli.check_table import compare_fields
-from umpc.coordinator.studyfile import load_field_entries
 from umpc.coordinator.studyfile_entries import FieldEntry
 from umpc.coordinator.studyfile_text import field_entry
 from umpc.errors import ConfigError, NotNumeric, PolicyRefused, UmpcError, UnknownField
@@ -205,11 +203,6 @@ def check_study(config: NodeConfig, name: str, entries: Sequence[FieldEntry]) ->
             yield Finding("study", error=error)
         else:
             yield Finding("study", line)
-
-
-def check_file(config: NodeConfig, file: Path) -> Iterator[Finding]:
-    """Compare the fields of a study file with the table. Raises: as `check_study`."""
-    yield from check_study(config, file.name, load_field_entries(file))
 
 
 def check_known(config: NodeConfig) -> Iterator[Finding]:

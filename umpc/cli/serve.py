@@ -179,17 +179,8 @@ def start_dealer(
     help="Also call this node; dealer:NAME=HOST:PORT and shuffler:NAME=HOST:PORT call those. May "
     "be given several times.",
 )
-@click.option(
-    "--study",
-    "studies",
-    multiple=True,
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Also compare the table with the fields of this study.toml. Studies that wait for "
-    "approval or have it are compared anyway. May be given several times.",
-)
 @format_option("text", "json", "Lines for people, or one JSON object for programs.")
-def doctor(config: Path, peers: tuple[str, ...], studies: tuple[Path, ...], style: str) -> None:
+def doctor(config: Path, peers: tuple[str, ...], style: str) -> None:
     """Check the site's files, its address and its peers, and say what to do.
 
     A line begins with "ok", with "!!" if somebody must do something, or with "--" if it only
@@ -198,19 +189,20 @@ def doctor(config: Path, peers: tuple[str, ...], studies: tuple[Path, ...], styl
     rows of the table and single values, so keep its output at the site.
 
     A column that is mostly numbers is red if it has other values, such as 115,1 without a decimal
-    comma under [data]. A study would count them as the lower bound, and tell nobody. A study is red
-    if most values of one of its fields do not fit: numbers outside the bounds, or words that are
-    none of the categories.
+    comma under [data]. A study would count them as the lower bound, and tell nobody. A study that
+    waits for approval or has it is red if most values of one of its fields do not fit: numbers
+    outside the bounds, or words that are none of the categories.
+
+    `umpc study check study.toml --table node.toml` compares another study with the table.
 
     \b
-    Examples:
+    Example:
       umpc node doctor --config node.toml --peer south=south.example.org:7100
-      umpc node doctor --config node.toml --study study.toml
     """
     from umpc.cli.doctor import examine, parse_peer
 
     findings = []
-    for finding in examine(config, [parse_peer(peer) for peer in peers], studies):
+    for finding in examine(config, [parse_peer(peer) for peer in peers]):
         findings.append(finding)
         if style == "text":
             click.echo(str(finding))

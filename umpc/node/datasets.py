@@ -267,7 +267,7 @@ class Admission:
                 log.error(
                     "for the administrator only: study %r: MOST VALUES of field %r DO NOT FIT, and "
                     "count as another value; compare its unit and its words with the study's: run "
-                    "`umpc node doctor --study study.toml`",
+                    "`umpc study check study.toml --table node.toml`",
                     study.name,
                     misfit.name,
                 )
