@@ -285,7 +285,6 @@ LIMITS: Limits = {
     "umpc.mpc.garbled.garbling": "EDGES",
     "umpc.mpc.garbled.plan": "CHECK_ROOM CHOICES_AT_ONCE EDGES LABELS_AT_ONCE MAX_PAYLOAD",
     "umpc.mpc.masked.cells": "FIELDS_BYTES",
-    "umpc.mpc.masked.dcf": "KERNEL",
     "umpc.mpc.masked.plan": "MATERIAL_BYTES MAX_CHUNK",
     "umpc.mpc.masked.plan_items": "ONE_PIECE PIECE",
     "umpc.mpc.transfers.correlated_ot": "PART",

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator
+from functools import reduce
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -248,6 +250,20 @@ def replaced(source: str) -> Iterator[str]:
         # a statement, and setattr itself, also fill the test's own objects
         if re.match(r"umpc(_papers)?\b", full) or (by_patch and not ELSEWHERE.match(full)):
             yield full
+
+
+@pytest.mark.parametrize(
+    "door", [umpc.testing, umpc_papers.testing], ids=lambda door: door.__name__
+)
+def test_each_step_and_each_limit_stands_where_its_table_says(door):
+    tables = [*door.STEPS.values(), door.LIMITS]
+    places = [(place, name) for table in tables for place in table for name in table[place].split()]
+    missing = []
+    for place, name in places:
+        module, _, path = place.partition(":")
+        owner = reduce(getattr, filter(None, path.split(".")), import_module(module))
+        missing += [] if hasattr(owner, name) else [f"{place} {name}"]
+    assert missing == []
 
 
 def imported_privately(source: str) -> Iterator[str]:
