@@ -36,7 +36,7 @@ def verdict_statement(study: Study, root: bytes) -> bytes:
 
 
 def shorten(study: Study, opened: Opened) -> Opened:
-    """What a node gets that does not check: each d_u in place of H(salt, ĥ) and ŷ."""
+    """A node that does not check gets this: each d_u in place of H(salt, ĥ) and ŷ."""
     rows = zip(opened["salts"], opened["tables"], opened["lists"], strict=True)
     statements = [table_statement(study, place, *row) for place, row in enumerate(rows)]
     kept = {part: opened[part] for part in ("total", "salts", "signatures")}
