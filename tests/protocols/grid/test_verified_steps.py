@@ -89,6 +89,11 @@ def test_nor_those_of_several_sums_and_of_classes(name):
     assert different(study, sets) == 1
 
 
+@pytest.mark.parametrize("colluding", [0, 1])
+def test_nor_those_of_verifiers_and_of_nodes_that_do_not_check(colluding):
+    assert different(PLAIN.replaced(max_colluding=colluding), SETS) == 1
+
+
 def test_power_steps_that_depend_on_sizes_are_seen():
     more = [SETS[0], [table([0] * 5, [0] * 5), *SETS[0][1:]]]
     assert different(PLAIN, more) == 2
