@@ -263,8 +263,8 @@ def grid_needs(study: Study, records: int) -> Needs:
         check_lists([records])
         nodes = len(study.nodes)
         shape = ProofShape.of(grid.cells, records // nodes)
-        # every node gets the lists of all
-        lists = nodes * nodes * shape.bytes
+        # every node sends its list, and who checks gets those of the others
+        lists = (nodes + (study.max_colluding + 1) * (nodes - 1)) * shape.bytes
         work += proof_seconds(nodes * shape.products)
     moved = tables + dealt + lists
     return Needs(moved, moved / LINE + work)
