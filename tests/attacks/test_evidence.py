@@ -264,6 +264,16 @@ def test_facts_of_a_member_cannot_be_changed():
         proves_nothing(changed(evidence, member=replace(member, **values)))
 
 
+@pytest.mark.parametrize(
+    "values",
+    [{"records": -5}, {"first_class": -1}, {"records": 2**70}, {"records": 2**40}],
+    ids=str,
+)
+def test_numbers_of_records_that_no_node_may_say_are_no_evidence(values):
+    evidence = honest_evidence(0, table=True)
+    proves_nothing(changed(evidence, member=replace(read(evidence).member, **values)))
+
+
 def test_one_statement_signed_twice_is_no_lie():
     """Signatures are random: two of them may be of one statement."""
     evidence = honest_evidence(0, table=False)

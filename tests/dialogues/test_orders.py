@@ -60,6 +60,24 @@ def test_messages_that_arrive_in_any_order_make_the_same_study(request, kind, se
     ends_well(scene.run(lambda: house.in_turns(chance.choice)), scene, kind)
 
 
+def test_a_node_that_does_not_check_waits_for_those_that_do(house):
+    """Each of two nodes is late within its step, and the third one hears nothing meanwhile."""
+    study = study_of("verified grid", *NODES[:3], name="two are late", max_colluding=1)
+    scene = Scene(house, study)
+    moments = [
+        house.network.at(sender, "coordinator", name, hold=True)
+        for sender, name in (("south", "proof"), ("north", "total_signed"))
+    ]
+
+    async def late() -> None:
+        for moment in moments:
+            await moment.came.wait()
+            await asyncio.sleep(LATE)
+            moment.release()
+
+    assert isinstance(scene.run(late), Report)
+
+
 @pytest.mark.parametrize("line", MESSAGES, ids=str)
 def test_a_late_message_is_waited_for(request, line: Line):
     house = house_for(request, line.kind)

@@ -21,10 +21,10 @@ NOISE = DistributedLaplace(Fraction(1, 2), sensitivity=3, nodes=3, honest=2)
 REACH = 600
 
 
-def difference_pmf(shape: float, log_ratio: float) -> np.ndarray:
-    """P(A - B = x) for x in -REACH..REACH, A and B Polya(shape): the sum of shares of this total
+def difference_pmf(shape: float, log_ratio: float, reach: int = REACH) -> np.ndarray:
+    """P(A - B = x) for x in -reach..reach, A and B Polya(shape): the sum of shares of this total
     shape."""
-    one = stats.nbinom.pmf(np.arange(REACH + 1), shape, -math.expm1(-log_ratio))
+    one = stats.nbinom.pmf(np.arange(reach + 1), shape, -math.expm1(-log_ratio))
     return np.convolve(one, one[::-1])
 
 
@@ -90,7 +90,8 @@ def test_the_same_stream_gives_the_same_share():
 def epsilon_of(pmf: np.ndarray, shift: int) -> float:
     """The largest log ratio of a law and its shift, over the middle where floats still have
     digits."""
-    middle = pmf[REACH - 60 : REACH + 61]
+    reach = len(pmf) // 2
+    middle = pmf[reach - 60 : reach + 61]
     return float(np.abs(np.log(middle[shift:]) - np.log(middle[:-shift])).max())
 
 
@@ -117,6 +118,12 @@ def test_one_liar_more_than_assumed_costs_less_the_more_nodes_are_honest(honest,
     noise = DistributedLaplace(Fraction(1), sensitivity, honest, honest)
     left = difference_pmf((honest - 1) / honest, float(noise.log_ratio))
     assert 1.04 < epsilon_of(left, sensitivity) < epsilon
+
+
+def test_it_costs_more_of_a_smaller_epsilon():
+    noise = DistributedLaplace(Fraction(1, 10), 20, 8, 8)
+    left = difference_pmf(7 / 8, float(noise.log_ratio), 8000)
+    assert epsilon_of(left, 20) == pytest.approx(0.18, abs=0.005)
 
 
 # --- how far it reaches ---------------------------------------------------------------------------

@@ -43,6 +43,7 @@ STUDIES = {
     "u-mpc, one record": lambda **more: make_study("a.x", 3, degree=1, **more),
     "u-mpc, two samples": lambda **more: make_study(AUC, 3, sampling="two_sample", **more),
     "grid": grid_study,
+    "grid, two check": lambda **more: grid_study(max_colluding=1, **more),
     "grid, no dealer": lambda **more: grid_study(dealer=None, preprocessing="none", **more),
     "grid, two samples": lambda **more: grid_study(AUC, sampling="two_sample", **more),
     "hajek-grid": lambda **more: grid_study(protocol="hajek-grid", delta="1e-9", **more),

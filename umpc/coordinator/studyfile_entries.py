@@ -258,7 +258,8 @@ class StudyEntries(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
         int | None,
         _about(
             "The number of nodes that may collude. The default is all but one. With fewer there "
-            "is less noise wherever each node adds its own."
+            "is less noise wherever each node adds its own, and in a grid whose nodes may lie the "
+            "first max_colluding + 1 nodes check for all."
         ),
     ] = None
     may_miss: Annotated[

@@ -158,7 +158,8 @@ epsilon = 5                        # for all studies together; exact: 5, 0.5 or 
 # min_records = 100                # complete records in this node's table, for the study's fields
 # min_nodes = 3                    # of a study
 # min_colluding = 1                # nodes that the noise must withstand: the smallest
-#                                  # max_colluding of a study; default: all nodes but one
+#                                  # max_colluding of a study; default: all nodes but one. With
+#                                  # fewer, max_colluding + 1 nodes of a grid check for all
 # noise = ["distributed"]          # how it may be drawn:
 @noise@
 # coins = ["transfers", "none"]    # what a committee's noise is made of: "transfers" between

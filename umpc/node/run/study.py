@@ -30,6 +30,7 @@ from umpc.node.budget.ledger_store import StoredRelease
 from umpc.node.budget.store import StoredEntry
 from umpc.node.run.chunks import evaluate_chunks
 from umpc.node.run.context import RunContext
+from umpc.node.run.coordinator import PATIENCE_SECONDS
 from umpc.node.run.earlier import finish_held, park, replay, resume
 from umpc.node.run.prepare import Others, prepare
 from umpc.node.run.release import answer, earlier_of, hold, release
@@ -298,7 +299,10 @@ async def add_up(
             failpoint("during-total")
     await stream.send(m.TotalSigned(await compute(aggregation.sign)))
     failpoint("after-total")
-    confirmed = await stream.expect(m.TotalConfirmed)
+    # who hears no answers also waits here for the others' answers, the dealer's, and verdicts
+    steps = 1 if aggregation.exchanges == aggregation.answers else 3
+    seconds = steps * (run.study.seconds_per_step + PATIENCE_SECONDS)
+    confirmed = await stream.expect(m.TotalConfirmed, seconds)
     await compute(aggregation.confirm, confirmed.signatures)
 
 

@@ -149,6 +149,8 @@ def proven_by(data: bytes, study: Study, verify: Verify, dealer: bytes) -> tuple
         own = shown.members[shown.node]
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, IndexError) as error:
         raise EncodingError(f"this is no evidence of a lie: {error}") from error
+    counts = shown.member.records, shown.member.first_class
+    _require(0 <= counts[1] <= counts[0] <= proofs.MOST_RECORDS, "its numbers of records")
     holder = verify(shown.member.certificate)
     _require((holder.name, holder.role) == (name, "node"), "its certificate is of somebody else")
     # the attempt covers the study and what each node said of itself

@@ -21,7 +21,8 @@ is the random values, and the values of p = Σ f_j·g_j at the 2N-th roots. At o
 check reads f_j(r), g_j(r), p(r) and Σ p. They are uniform, or follow from what everybody knows: the
 random values hide the wires at one r, so a proof is read at one r only.
 
-Paper: none of this setting; spec/verified_grid.py has the protocol, docs/privacy.md the proof.
+Paper: none of this setting; spec/verified_grid.py has the protocol, docs/verified_grid.md the
+proof.
 Elements of F are uint64 below p; elements of K have a last axis of 2 (`umpc/crypto/field.py`).
 """
 

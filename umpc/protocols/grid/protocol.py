@@ -27,6 +27,7 @@ from umpc.mpc.chunks import require
 from umpc.planning.reference_table import PredictedError, ReferenceTable
 from umpc.protocols.base.bins import bias_of_bins, read_bins
 from umpc.protocols.base.coordinator import CoordinatorAggregation, CoordinatorSide
+from umpc.protocols.base.promise import PromiseTerms
 from umpc.protocols.base.protocol import Dealing, ExactKind, Line, StudyProtocol, Trial, Variant
 from umpc.protocols.base.seed_agreement import Entropy
 from umpc.protocols.grid.attempt import GridAttempt, check_signed, total_statement
@@ -114,6 +115,13 @@ class GridProtocol(UMpc):
         self, study: Study, evidence: bytes, verify: Verify, dealer: bytes
     ) -> tuple[str, str]:
         return proven_by(evidence, study, verify, dealer)
+
+    def promise_to_sites(self, terms: PromiseTerms) -> str:
+        told = super().promise_to_sites(terms)
+        if terms.adversary == HONEST or terms.max_colluding == terms.nodes - 1:
+            return told
+        few = terms.max_colluding + 1
+        return f"{told} The first {few} of the nodes check what is sent, for all others too."
 
     def has_links(self, study: Study) -> bool:
         talk = study.coins != "none" or study.preprocessing == "none"

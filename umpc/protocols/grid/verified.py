@@ -346,7 +346,7 @@ class DealerAnswer:
         return self.parts[node].values[: 2 * size].reshape(-1, 2)
 
     def looked_up(self, node: int) -> Words:
-        """⟨a_u, 1/(X − c)⟩ − Σ e_u. Returns: (2,)."""
+        """⟨a_u, 1/(X − c)⟩ less the lookup's side of the masks. Returns: (2,)."""
         size = self._shapes[node].opened
         return self.parts[node].values[2 * size : 2 * size + 2]
 
@@ -412,7 +412,7 @@ class VerifiedTranscript:
         Args: relay: who passed them on; None: each its own.
         Raises: RemoteProtocolError naming the relay, or without one the verifier.
         """
-        few = slice(len(verifiers(self.attempt)))
+        few = slice(len(verifiers(self.attempt)) if len(signatures) == len(self.said) else None)
         signers = self.attempt.members[few], self.keys[few], signatures[few]
         check_signed(proofs.verdict_statement(self.attempt.id, root), *signers, relay)
 
