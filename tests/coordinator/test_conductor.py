@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from types import SimpleNamespace
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -42,6 +42,16 @@ class Link:
         return self._said[type(message)][self._place]
 
 
+@dataclass
+class Clock:
+    """The module `time`, of which the conductor reads one clock. A test moves it by hand."""
+
+    now: float
+
+    def perf_counter(self) -> float:
+        return self.now
+
+
 def run_of(links: list[Any], shufflers: Any = ()) -> Conductor:
     side = coordinator_of(STUDY)
     return Conductor(side, links, silent, 0.0, list(shufflers), expect_nothing, Losses(STUDY))
@@ -73,21 +83,20 @@ def test_a_study_with_shufflers_is_agreed_on_again():
 
 def test_a_reports_seconds_end_with_the_last_share():
     """The coordinator's own work on the report is no time of the study."""
-    now = [5.0]
-    clock = SimpleNamespace(perf_counter=lambda: now[0])
+    clock = Clock(5.0)
     shares = [m.Released(ATTEMPT.id, b"share", each.records) for each in MEMBERS]
     said = {m.Evaluate: [m.Ready((), 0, 1)] * 3, m.Release: shares}
 
     class Answers(Link):
         async def ask(self, step, told, kinds, seconds):
-            now[0] += 1.0
+            clock.now += 1.0
             message = codec.decode_coordinator(*told)
             if type(message) in said:
                 return said[type(message)][self._place]
             return await super().ask(step, told, kinds, seconds)
 
         async def hang_up(self):
-            now[0] += 100.0
+            clock.now += 100.0
 
     side = coordinator_of(STUDY)
     links: list[Any] = [Answers(place, {**SAYS, m.Propose: answers()}) for place in range(3)]

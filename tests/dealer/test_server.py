@@ -6,7 +6,7 @@ import asyncio
 import gc
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass, replace
-from types import SimpleNamespace
+from datetime import UTC, datetime
 
 import pytest
 
@@ -16,10 +16,12 @@ from umpc.dealer import server
 from umpc.errors import RemoteProtocolError
 from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
+from umpc.protocols.registry import attempt_of
 from umpc.simulation import AUTHORITY
 from umpc.study.attempt import commit
 from umpc.study.sizes import Member
 from umpc.testing import lying
+from umpc.transport.identity import Identity
 
 STUDY = make_study(KENDALL, 3)
 MEMBERS, OPENINGS = make_members(STUDY, [4, 5, 6], "members", None)
@@ -44,9 +46,9 @@ def request(openings=OPENINGS) -> pb.DealRequest:
 
 
 def dealer() -> server.DealerServer:
-    return server.DealerServer(
-        SimpleNamespace(name=STUDY.dealer.name), lambda error: None, AUTHORITY.verify
-    )
+    ends = datetime.max.replace(tzinfo=UTC)
+    identity = Identity(STUDY.dealer.name, "dealer", b"", b"", b"", ends)
+    return server.DealerServer(identity, lambda error: None, AUTHORITY.verify)
 
 
 def test_openings_that_do_not_fit_are_refused_to_each_node_that_sends_them(derived):
@@ -73,11 +75,14 @@ def test_its_memory_does_not_grow_with_attempts_that_have_ended(limit):
     limit(server, REMEMBERED=5)
     here = dealer()
     here.running[b"runs"] = here.dealt[b"runs"] = None
-    for number in range(20):
-        attempt = SimpleNamespace(id=bytes([number]), study=STUDY)
+    ended = []
+    for number in range(12):
+        attempt = attempt_of(STUDY, *make_members(STUDY, [4, 5, 6], f"attempt {number}", None))
         here.dealt[attempt.id] = None
         here.end(attempt, None)
-        assert list(here.dealt)[1:] == [bytes([n]) for n in range(number + 1)][-5:]
+        ended.append(attempt.id)
+        assert list(here.dealt)[1:] == ended[-5:]
+    assert len(set(ended)) == 12
     assert b"runs" in here.dealt
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from types import SimpleNamespace
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import pytest
 
@@ -23,6 +24,22 @@ def seat(name: str) -> Seat:
     return Seat(("node", name, b"i"), listens=True, since=0.0)
 
 
+@dataclass
+class Sender:
+    """The hub's end of a stream of gRPC: what a process sends, and then the stream's end.
+
+    before_last: called when the last message is read.
+    """
+
+    messages: list[pb.HubFrame]
+    before_last: Callable[[], None] = lambda: None
+
+    async def read(self) -> object:
+        if len(self.messages) == 1:
+            self.before_last()
+        return self.messages.pop(0) if self.messages else EOF
+
+
 @pytest.mark.parametrize("is_allowed", [True, False])
 def test_one_message_has_no_more_frames_than_a_member_sends(is_allowed):
     """A message of 30,000 small envelopes would hold up all others for half a second."""
@@ -31,12 +48,7 @@ def test_one_message_has_no_more_frames_than_a_member_sends(is_allowed):
     message = pb.HubFrame()
     for _ in range(MOST_FRAMES + (not is_allowed)):
         message.batch.frames.add().leave.SetInParent()
-    came = [message]
-
-    async def read():
-        return came.pop()
-
-    context = SimpleNamespace(read=read)
+    context = Sender([message])
     if is_allowed:
         assert asyncio.run(hub.read_from(member, context))
     else:
@@ -64,19 +76,17 @@ def paused(monkeypatch, frames: int, body: int, processes: int) -> float:
             envelope.session = number.to_bytes(16, "big")
             envelope.kind, envelope.body = pb.HUB_OPEN, bytes(body)
         sealed = pb.HubEnvelope(target=target, session=bytes(16), kind=pb.HUB_SEALED)
-        came = [pb.HubFrame(envelope=sealed), full]
 
-        async def read():
-            if len(came) == 1:
-                slow.waiting = MEMBER_BYTES
-            return came.pop(0) if came else EOF
+        def fill():
+            slow.waiting = MEMBER_BYTES
 
         async def pause(seconds):
             pauses.append(seconds)
             await sleep(0)
 
         monkeypatch.setattr(asyncio, "sleep", pause)
-        assert not await hub.read_from(sender, SimpleNamespace(read=read))
+        came = [pb.HubFrame(envelope=sealed), full]
+        assert not await hub.read_from(sender, Sender(came, fill))
 
     asyncio.run(scenario())
     (found,) = pauses

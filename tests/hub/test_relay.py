@@ -216,10 +216,14 @@ def test_an_honest_envelope_waits_behind_one_of_each_other_member():
 
 def test_notices_about_many_names_take_one_turn():
     relay = r.Relay()
-    north = seat(relay, "north")
+    north, south = seat(relay, "north"), seat(relay, "south")
     for number in range(1000):
         relay.route(north, envelope(f"nobody-{number}"))
-    assert len(north.queue._turns) == 1 and len(north.queue) == 1000
+    relay.route(south, envelope("north"))
+    assert len(north.queue) == 1001
+    first, second = relay.take(north), relay.take(north)
+    assert first.notice.kind == GONE
+    assert second.envelope.source.name == "south", "it waits behind one notice"
 
 
 def test_after_a_drop_nothing_of_a_session_passes_until_it_asks_to_resume():
@@ -297,7 +301,8 @@ def test_a_full_hub_gives_every_receiver_its_share(limit):
         pass
     for each in (sender, slow, quick):
         relay.leave(each, for_good=False)
-    assert not relay.seats and not relay._processes
+    assert not relay.seats
+    assert not any(relay.processes_of(each) for each in (sender, slow, quick))
 
 
 def test_what_is_left_in_a_former_connection_is_dropped():
