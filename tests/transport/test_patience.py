@@ -101,7 +101,7 @@ def test_what_others_cancel_is_no_limit():
         await asyncio.sleep(0)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-        return task.cancelled(), own_lag()._timer
+        return task.cancelled(), own_lag().timer
 
     assert asyncio.run(scenario()) == (True, None)
 

@@ -64,12 +64,13 @@ class OwnLag:
         self._users = 0
         self._seconds = 0.0
         self._due = 0.0
-        self._timer: asyncio.TimerHandle | None = None
+        self.timer: asyncio.TimerHandle | None = None
+        """Its next look at the clock; None while nobody needs it."""
 
     def begin(self) -> float:
         """Start to measure, and return the reading, from which `since` counts."""
         self._users += 1
-        if self._timer is None:
+        if self.timer is None:
             self._wait()
         return self._seconds
 
@@ -80,9 +81,9 @@ class OwnLag:
     def end(self) -> None:
         """Stop to measure, unless somebody else needs it."""
         self._users -= 1
-        if not self._users and self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        if not self._users and self.timer is not None:
+            self.timer.cancel()
+            self.timer = None
 
     def _late(self) -> float:
         late = self._loop.time() - self._due
@@ -90,7 +91,7 @@ class OwnLag:
 
     def _wait(self) -> None:
         self._due = self._loop.time() + TICK
-        self._timer = self._loop.call_at(self._due, self._tick)
+        self.timer = self._loop.call_at(self._due, self._tick)
 
     def _tick(self) -> None:
         self._seconds += self._late()
