@@ -3,6 +3,7 @@
 A `Model` is one state. `actions` lists what may happen next, `after` makes the state after it: an
 end sends or takes one envelope, the hub passes one on, a user takes the next step of its script, or
 a connection breaks and comes back. Nothing is sealed, and no time passes unless `tick` says so.
+An end sends only after it has told its connection that it is ready, as over a link.
 
 The hub is that of `umpc/hub/relay.py`: it keeps what waits for a connected end, drops the rest, and
 tells the sender.
@@ -11,8 +12,10 @@ tells the sender.
 from __future__ import annotations
 
 from collections import deque
+from copy import deepcopy
 from typing import NamedTuple
 
+from google.protobuf.message import Message
 from two_ends import NORTH, SOUTH
 
 from umpc.errors import PeerLost, RemoteProtocolError
@@ -44,35 +47,37 @@ class Plain:
 
 
 class Envelope(NamedTuple):
+    """The parts of an envelope that an end reads."""
+
     kind: int
     body: bytes
     number: int
 
 
-class Framed(NamedTuple):
-    envelope: Envelope
-
-
-class LightSession(Session):
-    def _framed(self, kind, body, number):
-        return Framed(Envelope(kind, body, number))
+def light(envelope: pb.HubEnvelope) -> Envelope:
+    return Envelope(envelope.kind, envelope.body, envelope.number)
 
 
 class Line:
-    """One end's connection. refused: what waits to be sent outside the session."""
+    """One end's connection. refused: what waits to be sent outside the session.
+
+    is_wanted: the session may have something to send. is_gone: the session is forgotten.
+    """
 
     grace = 30.0
 
     def __init__(self):
         self.is_up, self.is_gone, self.refused = True, False, []
+        self.is_wanted = False
 
-    def ready(self, session): ...
+    def ready(self, session):
+        self.is_wanted = True
 
     def refuse(self, envelope):
-        self.refused.append(envelope)
+        self.refused.append(light(envelope))
 
     def forget(self, session):
-        self.is_gone = True
+        self.is_gone, self.is_wanted = True, False
 
 
 class Script(NamedTuple):
@@ -90,29 +95,16 @@ class Model:
         self.lines = [Line(), Line()]
         ends = (NORTH, pb.HubMember(name="south")), (SOUTH, pb.HubMember(name="north"))
         self.ends = [
-            LightSession(line, PARTIES, peer, seal=Plain())
+            Session(line, PARTIES, peer, seal=Plain())
             for line, (_, peer) in zip(self.lines, ends, strict=True)
         ]
         self.out, self.queues = [deque(), deque()], [deque(), deque()]
-        self.tokens, self.at = [0, 0], 0
+        self.at = 0
         self.handler: tuple[int, bool] | None = None
         """Its next step, and whether it was cancelled."""
         self.heard = [False, False]
         self.history: tuple[str, ...] = ()
-        self._bind()
-
-    def _bind(self):
-        for place, end in enumerate(self.ends):
-            end._link = self.lines[place]
-            end._numbering._token = lambda place=place: self._token(place)
-            end._numbering._dropped = end._dropped
-        south = self.ends[1]
-        south.called = self._called
-        south.cancelled = self._cancelled if south.cancelled is not None else None
-
-    def _token(self, place):
-        self.tokens[place] += 1
-        return 2 * self.tokens[place] + place
+        self.ends[1].called = self._called
 
     def _called(self, method):
         self.handler = 0, False
@@ -121,24 +113,11 @@ class Model:
     def _cancelled(self):
         self.handler = self.handler[0], True
 
-    def _copy(self):
-        new = object.__new__(Model)
-        new.__dict__.update(self.__dict__)
-        new.out = [deque(each) for each in self.out]
-        new.queues = [deque(each) for each in self.queues]
-        new.tokens, new.heard = [*self.tokens], [*self.heard]
-        new.lines = [_copied(each, refused=list(each.refused)) for each in self.lines]
-        new.ends = [_copied_end(each) for each in self.ends]
-        new._bind()
-        return new
-
     @property
     def key(self):
         """All by which two states differ."""
-        ends = tuple(_state_of(end) for end in self.ends)
-        lines = tuple((line.is_up, line.is_gone, tuple(line.refused)) for line in self.lines)
-        waiting = tuple(tuple(each) for each in (*self.out, *self.queues))
-        return ends, lines, waiting, self.breaks, self.at, self.handler, *self.heard
+        parts = self.ends, self.lines, self.out, self.queues
+        return _state_of([*parts, self.breaks, self.at, self.handler, self.heard])
 
     @property
     def is_complete(self):
@@ -157,7 +136,7 @@ class Model:
                 continue
             able = {
                 "refuse": line.refused,
-                "pull": self._can_pull(place),
+                "pull": line.is_wanted,
                 "take": self.queues[place],
                 "pass": self.out[place],
             }
@@ -170,22 +149,23 @@ class Model:
         return [*each, ("restart",)] if self.breaks and up else []
 
     def after(self, action: tuple) -> Model:
-        new = self._copy()
-        new.history += (" ".join(map(str, action)),)
-        getattr(new, "_" + action[0])(*action[1:])
+        new = deepcopy(self)
+        new.do(action)
         return new
 
-    def _can_pull(self, place):
-        end = self.ends[place]
-        if end._is_gone or end.failure is not None:
-            return False
-        leaves = end._is_over and end._numbering.is_settled
-        return leaves or end._numbering.is_due
+    def do(self, action: tuple) -> None:
+        """Let this happen in the state itself."""
+        self.history += (" ".join(map(str, action)),)
+        getattr(self, "_" + action[0])(*action[1:])
 
     def _pull(self, place):
-        frame = self.ends[place].next_frame()
+        """Send one envelope, as a link does: a session that has more takes another turn."""
+        end, line = self.ends[place], self.lines[place]
+        line.is_wanted = False
+        frame = end.next_frame()
         if frame is not None:
-            self.out[place].append(frame.envelope)
+            self.out[place].append(light(frame.envelope))
+            line.is_wanted = end.has_more
 
     def _refuse(self, place):
         self.out[place].append(self.lines[place].refused.pop(0))
@@ -253,7 +233,7 @@ class Model:
             return False
         session, (step, *_) = self.ends[0], self.script.caller[self.at]
         if step == "await":
-            return bool(session._inbox) or session.has_ended
+            return bool(session.inbox) or session.has_ended
         return step != "await_end" or session.end is not None
 
     def _caller(self):
@@ -282,8 +262,8 @@ class Model:
             return False
         session, (step, *_) = self.ends[1], self._handler_step()
         if step == "await":
-            return bool(session._inbox) or session.has_ended
-        return step != "hang" and (step != "await_half" or session._is_half_closed)
+            return bool(session.inbox) or session.has_ended
+        return step != "hang" and (step != "await_half" or session.is_half_closed)
 
     def _handler(self):
         session, (step, *given) = self.ends[1], self._handler_step()
@@ -300,7 +280,7 @@ class Model:
     @staticmethod
     def _write(session, message):
         """Write a short message, for which the window always has room."""
-        if session._is_writable:
+        if session.is_writable:
             session.send(n.MESSAGE, message)
 
     def _hear(self, place):
@@ -311,25 +291,13 @@ class Model:
             self.heard[place] = True
 
 
-def _copied(value, **changed):
-    new = object.__new__(type(value))
-    new.__dict__.update(value.__dict__, **changed)
-    return new
-
-
-def _copied_end(end):
-    numbers = _copied(end._numbering, _kept=deque(end._numbering._kept))
-    inbox, parts = deque(end._inbox), list(end._parts)
-    return _copied(end, _numbering=numbers, _seal=_copied(end._seal), _inbox=inbox, _parts=parts)
-
-
-def _state_of(end):
-    """The values of a session that are no object of its surroundings."""
-    found = []
-    for part in (end, end._numbering, end._seal):
-        for name, value in sorted(part.__dict__.items()):
-            if isinstance(value, deque | list):
-                found.append((name, tuple(value)))
-            elif value is None or isinstance(value, int | float | bytes | tuple | pb.HubEnd):
-                found.append((name, str(value) if isinstance(value, pb.HubEnd) else value))
-    return tuple(found)
+def _state_of(value):
+    """The values of a part of a model, without what is no value, such as an event or a function."""
+    if isinstance(value, deque | list | tuple):
+        return tuple(map(_state_of, value))
+    if isinstance(value, Session | n.Numbering | Plain | Line):
+        own = {name: each for name, each in vars(value).items() if not isinstance(each, Line)}
+        return tuple((name, _state_of(own[name])) for name in sorted(own))
+    if isinstance(value, Message):
+        return value.SerializeToString(deterministic=True)
+    return value if isinstance(value, int | float | str | bytes) else None

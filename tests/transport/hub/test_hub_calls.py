@@ -188,7 +188,7 @@ def test_a_process_whose_connection_broke_is_waited_for_within_the_grace(site, l
         async with echo_behind(hub, site("a")):
             (link_a,) = routes.links_here().values()
             await link_a.joined(5)
-            link_a.connection._silent = 100.0  # the hub said nothing for so long: it dials again
+            link_a.connection.silent = 100.0  # the hub said nothing for so long: it dials again
             while hub.relay.seats:
                 await asyncio.sleep(0.01)
             channel = await connect(site("b"), "a", "node", hub.address, 0.05)
@@ -196,7 +196,7 @@ def test_a_process_whose_connection_broke_is_waited_for_within_the_grace(site, l
             limit(connection, FIRST_PAUSE=600.0)  # it does not come back now
             (seat,) = [each for each in hub.relay.seats.values() if each.key[1] == "a"]
             while seat.key in hub.relay.seats:
-                link_a.connection._silent = 100.0
+                link_a.connection.silent = 100.0
                 await asyncio.sleep(0.01)
             hub.relay.expire(seat)
             with pytest.raises(PeerUnavailable, match="node 'a' is not connected"):
@@ -261,7 +261,7 @@ def test_a_member_that_breaks_the_form_is_told_and_loses_its_connection(site):
             await link_b.joined(30)
             for _ in range(connection.MOST_CONTROL + 9):
                 link_b.refuse(pb.HubEnvelope(target=target, session=bytes(16)))
-            assert len(link_b.connection._control) <= connection.MOST_CONTROL
+            assert len(link_b.connection.waiting) <= connection.MOST_CONTROL
 
     run(scenario())
 
@@ -310,7 +310,7 @@ def test_a_hub_that_says_everybody_left_gets_no_more_losses_than_the_study_allow
         stream.begin(stream.channel.stream_stream(CHAT)())
         await stream.write(b"x")
         assert await stream.next("evaluate") == b"x"
-        seat = hub.relay._listeners["node", name]
+        (seat,) = [each for each in hub.relay.seats.values() if each.key[1] == name]
         hub.relay.leave(seat, for_good=True)  # a lie: its process is still connected
         await stream.write(b"y")
         with pytest.raises(PeerLost) as caught:
@@ -374,7 +374,7 @@ def test_a_write_that_is_cancelled_within_its_message_cancels_the_call_as_in_grp
             await asyncio.wait({writing}, timeout=0.5)
             writing.cancel()
             await asyncio.wait({writing})
-            assert chat._session.is_torn and chat.done()
+            assert chat.done()
             with pytest.raises(asyncio.InvalidStateError):
                 await chat.write(b"next")
             await echo.ended.wait()

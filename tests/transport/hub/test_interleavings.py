@@ -67,6 +67,6 @@ def test_after_broken_connections_both_ends_go_on_and_settle_in_time(name):
                 if not actions:
                     ticks += 1
                     assert ticks < TICKS, (seed, state.history)
-                state = state.after(draw.choice(actions or [("tick",)]))
+                state.do(draw.choice(actions or [("tick",)]))
 
     asyncio.run(scenario())

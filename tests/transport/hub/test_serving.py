@@ -18,7 +18,7 @@ def served(identity) -> Pair:
     """An open session whose called side is a server's."""
     pair = Pair()
     server = ServerBehindHub(identity, {}, parse_hub("hub:relay@127.0.0.1:1"))
-    pair.south.called = lambda method: server._begin(pair.south, method)
+    pair.south.called = lambda method: server.begin(pair.south, method)
     pair.north.accepted(pair.accepts)
     return pair
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from types import SimpleNamespace
+from dataclasses import dataclass
 
 from umpc.crypto.signing import MemoryAuthority
 from umpc.errors import PeerLost
@@ -17,8 +17,12 @@ NORTH, SOUTH = End("node", "north"), End("node", "south")
 GRACE = 30
 
 
-class Line(SimpleNamespace):
-    """A connection that is up and sends nothing."""
+@dataclass
+class Line:
+    """A connection that sends nothing."""
+
+    is_up: bool = True
+    grace: float = GRACE
 
     def ready(self, session):
         pass
@@ -26,13 +30,12 @@ class Line(SimpleNamespace):
     forget = refuse = ready
 
 
-def session() -> Session:
+def session(line: Line | None = None) -> Session:
     """Return an open session of north with south, which has a record to send."""
     parties = Parties(b"s" * 16, NORTH, SOUTH, "relay")
     opening = Opening(parties, AUTHORITY.credentials("north", "node"))
     _, seal, _ = answer(parties, AUTHORITY.credentials("south", "node"), opening.message)
-    line = Line(is_up=True, grace=GRACE)
-    made = Session(line, parties, pb.HubMember(role="node", name="south"), seal=seal)
+    made = Session(line or Line(), parties, pb.HubMember(role="node", name="south"), seal=seal)
     made.send(n.CALL, b"method")
     return made
 
@@ -81,8 +84,9 @@ def test_on_a_busy_machine_absence_counts_less():
 
 def test_a_hub_that_does_not_come_back_is_named():
     async def scenario():
-        cut = session()
-        cut._link.is_up = False
+        line = Line()
+        cut = session(line)
+        line.is_up = False
         cut.connection_lost()
         assert lives_through(cut, GRACE) and not lives_through(cut, 1)
         assert isinstance(cut.failure, PeerLost) and cut.failure.culprit == "relay"
@@ -107,7 +111,7 @@ def test_what_nobody_answers_is_repeated_more_and_more_rarely():
     async def scenario():
         parties = Parties(b"s" * 16, NORTH, SOUTH, "relay")
         opening = Opening(parties, AUTHORITY.credentials("north", "node"))
-        line = Line(is_up=True, grace=GRACE)
+        line = Line()
         opens = Session(line, parties, pb.HubMember(role="node", name="south"), opening=opening)
         assert sent_at(opens, 80, pb.HUB_OPEN) == [1, 10, 30, 70]
 

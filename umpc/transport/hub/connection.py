@@ -94,14 +94,16 @@ class HubConnection:
         """Seconds since the connection broke."""
         self.why: UmpcError | None = None
         """The failure of the last attempt to connect, if it failed."""
+        self.silent = 0.0
+        """Seconds without any sign of life from the hub, while the connection stands."""
+        self.waiting: deque[pb.HubFrame] = deque()
+        """Frames that go in turn with those of the member, at most MOST_CONTROL and few others."""
         self._member = member
         self._listens = listens
         self._instance = os.urandom(SESSION_BYTES)
-        self._control: deque[pb.HubFrame] = deque()
         self._is_controls_turn = False
         self._wanted = asyncio.Event()
         self._joined = asyncio.Event()
-        self._silent = 0.0
         self._quiet_ticks = 0
         self._call: Call[pb.HubFrame, pb.HubFrame] | None = None
         self._is_leaving = False
@@ -153,8 +155,8 @@ class HubConnection:
 
     def control(self, frame: pb.HubFrame) -> None:
         """Send a frame in turn with those of the member, if the connection stands."""
-        if self.is_up and len(self._control) < MOST_CONTROL:
-            self._control.append(frame)
+        if self.is_up and len(self.waiting) < MOST_CONTROL:
+            self.waiting.append(frame)
             self._wanted.set()
 
     def leave(self) -> None:
@@ -174,7 +176,7 @@ class HubConnection:
 
     async def _farewell(self, call: Call[pb.HubFrame, pb.HubFrame]) -> None:
         """Say that this process does not come back, after all that waits, and see it leave."""
-        self._control.append(pb.HubFrame(leave=pb.HubLeave()))
+        self.waiting.append(pb.HubFrame(leave=pb.HubLeave()))
         self._wanted.set()
         while self.is_up and not call.done():
             await asyncio.sleep(0.01)
@@ -206,7 +208,7 @@ class HubConnection:
     def _went_down(self) -> None:
         self.is_up = False
         self._joined.clear()
-        self._control.clear()
+        self.waiting.clear()
         if self._is_leaving:
             return
         reason = self.why.message if self.why is not None else "the hub ended it"
@@ -258,7 +260,7 @@ class HubConnection:
                 f"hub {self.hub.name!r} did not answer the greeting", culprit=self.hub.name
             )
         self.grace = min(MOST_GRACE, max(1, first.welcome.grace_seconds))
-        self._silent = self.down = 0.0
+        self.silent = self.down = 0.0
         self._call = call
         self.why = None
         self.is_up = True
@@ -268,7 +270,7 @@ class HubConnection:
     async def _write(self, call: Call[pb.HubFrame, pb.HubFrame]) -> None:
         """Send a control frame and an envelope by turns, and one of each session in turn."""
         while True:
-            frame = gathered(self._next)
+            frame = gathered(self.next_frame)
             if frame is None:
                 self._wanted.clear()
                 await self._wanted.wait()
@@ -276,22 +278,22 @@ class HubConnection:
                 self._quiet_ticks = 0
                 await call.write(frame)
 
-    def _next(self) -> pb.HubFrame | None:
+    def next_frame(self) -> pb.HubFrame | None:
         """Return the next frame to send, or None if none is due.
 
         A peer that asks without end for answers here does not keep the sessions from sending.
         """
         self._is_controls_turn = not self._is_controls_turn
-        if self._is_controls_turn and self._control:
-            return self._control.popleft()
+        if self._is_controls_turn and self.waiting:
+            return self.waiting.popleft()
         frame = self._member.next_frame()
-        if frame is None and self._control:
-            return self._control.popleft()
+        if frame is None and self.waiting:
+            return self.waiting.popleft()
         return frame
 
     async def _read(self, end: CallEnd) -> None:
         while (message := await read(end)) is not None:
-            self._silent = 0.0
+            self.silent = 0.0
             for frame in scattered(message):
                 self._member.take(frame)
 
@@ -309,13 +311,13 @@ class HubConnection:
             if not self.is_up:
                 self.down += counted
                 continue
-            self._silent += counted
+            self.silent += counted
             self._quiet_ticks += 1
             if self._quiet_ticks >= PULSE_TICKS:
                 self._quiet_ticks = 0
-                self._control.append(pb.HubFrame(pulse=pb.HubPulse()))
+                self.waiting.append(pb.HubFrame(pulse=pb.HubPulse()))
                 self._wanted.set()
-            if self._silent > SILENT_SECONDS and self._call is not None:
+            if self.silent > SILENT_SECONDS and self._call is not None:
                 self._call.cancel()
 
 

@@ -125,7 +125,7 @@ class ServerBehindHub:
         message, seal, certificate = answer(parties, credentials_of(self.identity), envelope.body)
         session = Session(link, parties, source, seal=seal)
         session.certificate = certificate
-        session.called = lambda method: self._begin(session, method)
+        session.called = lambda method: self.begin(session, method)
         link.sessions[key] = session
         self._answers[key] = (envelope.body, message)
         self._forget_ended(link)
@@ -139,7 +139,8 @@ class ServerBehindHub:
             for key in [key for key in self._answers if key not in link.sessions]:
                 del self._answers[key]
 
-    def _begin(self, session: Session, method: str) -> None:
+    def begin(self, session: Session, method: str) -> None:
+        """Answer the call that the other side of a session begins, in a task of its own."""
         context = HubContext(session)
         task = asyncio.create_task(self._serve(session, context, Details(method)))
         self._tasks.add(task)

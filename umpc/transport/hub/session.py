@@ -98,6 +98,10 @@ class Session:
         """The other side, which called, has ended the call."""
         self.away = 0.0
         """Seconds for which the peer or the hub is missed, also those that do not count."""
+        self.inbox: deque[tuple[bytes, int]] = deque()
+        """Whole messages that came and are not read, each with its number of records."""
+        self.is_half_closed = False
+        """The other side sends no further message."""
         self._link = link
         self._opening = opening
         self._opens = opening is not None
@@ -110,10 +114,8 @@ class Session:
         """Repetitions of an opening, question or probe without any answer."""
         self._quiet = 0.0
         self._owing = 0.0
-        self._inbox: deque[tuple[bytes, int]] = deque()
         self._parts: list[bytes] = []
         self._parts_bytes = 0
-        self._is_half_closed = False
         self._has_called = False
         self._is_over = False
         self._is_gone = False
@@ -142,9 +144,9 @@ class Session:
 
     def poll(self) -> bytes | None:
         """Return the next message, or None if there is none yet."""
-        if not self._inbox:
+        if not self.inbox:
             return None
-        message, records = self._inbox.popleft()
+        message, records = self.inbox.popleft()
         self._numbering.consume(len(message), records)
         self._send_if_due()
         return message
@@ -152,7 +154,7 @@ class Session:
     @property
     def has_ended(self) -> bool:
         """No further message of the other side comes."""
-        return self.end is not None or self._is_half_closed or self._is_over
+        return self.end is not None or self.is_half_closed or self._is_over
 
     async def write(self, message: bytes) -> None:
         """Add a message to what is sent, as soon as the window has room.
@@ -177,10 +179,10 @@ class Session:
 
     async def _has_room(self, size: int) -> None:
         """Wait until the window has room for so many bytes. Raises: as `write`."""
-        while self._is_writable and not self._numbering.has_room(size):
+        while self.is_writable and not self._numbering.has_room(size):
             await self._until_changed()
         self._raise_failure()
-        if not self._is_writable:
+        if not self.is_writable:
             raise EOFError("the call has ended")
 
     def send(self, kind: int, payload: bytes = b"") -> None:
@@ -190,7 +192,8 @@ class Session:
             self._ready()
 
     @property
-    def _is_writable(self) -> bool:
+    def is_writable(self) -> bool:
+        """Whether the call goes on, so that a message may be sent."""
         has_ended = self._is_over or self.end is not None or self.is_torn
         return self.failure is None and not has_ended
 
@@ -450,7 +453,7 @@ class Session:
         if record.kind in n.SIZED:
             self._assemble(record)
         elif record.kind == n.HALF_CLOSE:
-            self._is_half_closed = True
+            self.is_half_closed = True
         elif record.kind == n.CALL:
             self._begin(record.payload)
         elif record.kind == n.END:
@@ -481,7 +484,7 @@ class Session:
                 culprit=self.other.name,
             )
         if record.kind == n.MESSAGE:
-            self._inbox.append((b"".join(self._parts), len(self._parts)))
+            self.inbox.append((b"".join(self._parts), len(self._parts)))
             self._parts, self._parts_bytes = [], 0
 
     def _begin(self, method: bytes) -> None:
