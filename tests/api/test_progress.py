@@ -5,23 +5,60 @@ from __future__ import annotations
 import io
 import re
 import sys
-from types import SimpleNamespace
+from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 
 from umpc.api.progress import FORCED, Forecast, ProgressShow, may_be_terminal, notebook_display
 
 
+@dataclass
+class IPython:
+    """The module, where this shell runs."""
+
+    shell: Any
+
+    def get_ipython(self) -> Any:
+        return self.shell
+
+
+class Notebook:
+    """IPython's shell in a notebook."""
+
+    kernel = object()
+
+
+@dataclass
+class Cell:
+    """The module `IPython.display`, and the one output that a cell has."""
+
+    shown: list[str] = field(default_factory=list)
+    Pretty = str
+
+    def display(self, text: str, display_id: bool) -> Cell:
+        self.update(text)
+        return self
+
+    def update(self, text: str) -> None:
+        self.shown.append(text)
+
+
+class Terminal(io.StringIO):
+    """A standard error that is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
 def test_a_notebook_has_one_line_that_changes(monkeypatch, capsys):
-    told = []
-    cell = SimpleNamespace(update=told.append)
-    shown = SimpleNamespace(Pretty=str, display=lambda text, display_id: told.append(text) or cell)
-    shell = SimpleNamespace(kernel=object())
-    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
-    monkeypatch.setitem(sys.modules, "IPython.display", shown)
+    cell = Cell()
+    monkeypatch.setitem(sys.modules, "IPython", IPython(Notebook()))
+    monkeypatch.setitem(sys.modules, "IPython.display", cell)
     with ProgressShow(clock=iter([0.0] * 9).__next__) as show:
         show.tell("prepare", 1, 2)
         show.tell("release", 2, 2)
+    told = cell.shown
     assert told[0] == "starting" and told[1].startswith("prepare") and "1 of 2" in told[1]
     assert told[1].count("█") == 10 and told[2].count("█") == 20
     assert capsys.readouterr().err == ""
@@ -59,7 +96,7 @@ def test_a_node_that_cannot_be_connected_is_named_and_many_are_counted(capsys):
 
 
 def test_a_shell_without_a_kernel_is_no_notebook(monkeypatch):
-    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: object()))
+    monkeypatch.setitem(sys.modules, "IPython", IPython(object()))
     assert notebook_display() is None
 
 
@@ -90,9 +127,9 @@ def test_a_run_goes_on_without_a_usual_standard_error(kind, monkeypatch, capsys)
 
 
 def test_a_terminal_has_a_bar(monkeypatch):
-    monkeypatch.setattr(sys, "stderr", SimpleNamespace(isatty=lambda: True))
+    monkeypatch.setattr(sys, "stderr", Terminal())
     assert may_be_terminal()
-    monkeypatch.setattr(sys, "stderr", SimpleNamespace(isatty=lambda: False))
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
     for name in FORCED:
         monkeypatch.delenv(name, raising=False)
     assert not may_be_terminal()

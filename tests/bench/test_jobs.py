@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 
@@ -99,7 +98,7 @@ def test_a_study_that_ends_badly_is_a_failed_job(tmp_path, script, reason):
     """The coordinator is a real process, which only fails."""
     failing = lying("process", command=lambda _: (sys.executable, "-c", script))
     with failing, pytest.raises(JobFailed, match=reason):
-        Site(tmp_path, {}, [], [])._command("run", Path("study.toml"))
+        Site(tmp_path, {}, [], []).study()
 
 
 def test_a_site_that_does_not_start_is_a_failed_job(monkeypatch, capsys):

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import logging
 import shutil
 from fractions import Fraction
+from urllib.request import urlopen
 
 import pytest
 from click.testing import CliRunner
+from prometheus_client.parser import text_string_to_metric_families
 
 from tests.support.studies import make_study
 from umpc.cli.check_table import compare_table
@@ -119,7 +122,7 @@ def test_the_doctor_finds_copies_of_a_table(site):
     assert "each record has two budgets" in finding.error.message
 
 
-def test_metrics_name_the_data_set_only_where_there_are_several(site):
+def test_metrics_name_the_data_set_only_where_there_are_several(site, caplog):
     found = load_datasets(site / "node.toml")
     monitor = Monitor(load_identity(site / "site"), "127.0.0.1:0")
     for each in found:
@@ -129,7 +132,11 @@ def test_metrics_name_the_data_set_only_where_there_are_several(site):
     ledgers = [open_ledger(each) for each in found]
     for each, ledger in zip(found, ledgers, strict=True):
         monitor.watch_site(each, ledger, each.dataset)
-    samples = [s for family in monitor._metrics.registry.collect() for s in family.samples]
+    with caplog.at_level(logging.INFO, logger="umpc.metrics"), monitor.served():
+        address = caplog.messages[-1].split()[-1]
+        with urlopen(address, timeout=20) as answer:
+            text = answer.read().decode()
+    samples = [s for family in text_string_to_metric_families(text) for s in family.samples]
     values = {
         (s.labels.get("dataset"), s.labels.get("state")): s.value
         for s in samples

@@ -9,7 +9,6 @@ import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
-from types import SimpleNamespace
 
 import pytest
 
@@ -78,7 +77,8 @@ def test_a_configuration_that_does_not_load_ends_the_checks(site):
 
 def test_each_fault_of_the_disk_is_red(site, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=5_000_000))
+        full = shutil.disk_usage(site.folder)._replace(free=5_000_000)
+        patch.setattr(shutil, "disk_usage", lambda path: full)
         the_one(site.red(), 32, "5 MB free", "Make room")
     with monkeypatch.context() as patch:
         access = os.access
@@ -194,11 +194,10 @@ def test_the_audit_trail_is_verified_with_the_ledgers_charges(site):
     assert "--  audit trail: " in site.doctor()[1]
     site.spend(1)
     with Ledger(site.ledger, "t", Fraction(5)) as ledger:
-        (study,) = ledger._until
-        ledger.charge(study, ledger.held(study).attempt)
+        ledger.charge(site.study, ledger.held(site.study).attempt)
     the_one(site.red(), 37, "audit trail", "1 studies that have no row here")
     trail = AuditTrail(site.ledger)
-    trail.append(AuditRow("charge", study=study.hex(), epsilon="1", delta="0"))
+    trail.append(AuditRow("charge", study=site.study.hex(), epsilon="1", delta="0"))
     assert "ok  audit trail: " in site.doctor()[1]
     trail.path.write_bytes(trail.path.read_bytes().replace(b'"1"', b'"2"'))
     the_one(site.red(), 37, "audit trail", "row 1 is wrong")

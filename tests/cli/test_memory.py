@@ -8,7 +8,6 @@ import os
 import subprocess
 import sys
 import weakref
-from types import SimpleNamespace
 
 import pytest
 
@@ -23,6 +22,16 @@ class Cycle:
 
     def __init__(self) -> None:
         self.own = self
+
+
+class Clock:
+    """The module `time`, at these times one after another."""
+
+    def __init__(self, *times: float) -> None:
+        self._times = iter(times)
+
+    def monotonic(self) -> float:
+        return next(self._times)
 
 
 @pytest.fixture
@@ -68,8 +77,7 @@ def test_what_studies_left_is_collected_once_for_all_that_ended(no_collector, li
 def test_a_long_collection_is_followed_by_a_long_rest(no_collector, limit):
     """Thousands of members' objects take seconds, and every study that ends asks for a look."""
     limit(memory, COLLECT_SECONDS=0.0)
-    times = iter([100.0, 100.0, 102.0, 110.0])
-    clock = SimpleNamespace(monotonic=lambda: next(times))
+    clock = Clock(100.0, 100.0, 102.0, 110.0)
 
     async def scenario():
         collector = Collector()

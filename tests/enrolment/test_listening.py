@@ -304,9 +304,19 @@ def test_limits_are_of_a_place_and_pass_with_time():
     for _ in range(FAILURES):
         visits.failed("10.0.0.9", 0)
     assert not visits.enter("10.0.0.9", 3599) and visits.enter("10.0.0.9", 3600)
-    for number in range(MOST_PLACES + 9):
-        visits.failed(f"11.0.{number >> 8}.{number & 255}", 0)
-    assert len(visits._places) <= MOST_PLACES
+
+
+def test_the_place_that_was_quiet_longest_is_forgotten_where_there_are_too_many():
+    visits = Visits()
+    for _ in range(FAILURES):
+        visits.failed("10.0.0.9", 0)
+    others = [f"11.0.{number >> 8}.{number & 255}" for number in range(MOST_PLACES)]
+    for each in others[1:]:
+        visits.failed(each, 0)
+    assert not visits.enter("10.0.0.9", 1)
+    for each in others:
+        visits.failed(each, 0)
+    assert visits.enter("10.0.0.9", 1)
 
 
 def test_a_place_that_fails_often_is_not_heard(tmp_path):

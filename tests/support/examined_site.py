@@ -27,6 +27,7 @@ class Examined:
         self.authority = Authority.create(folder / "authority", now=LONG_AGO)
         self.authority.issue("north", "node", folder / "site")
         self.ledger = folder / "north-ledger.sqlite"
+        self.study = make_study(KENDALL, name="tau").hash
         self.table(TABLE)
         self.write(POLICY)
 
@@ -42,9 +43,8 @@ class Examined:
     def spend(self, epsilon=0, dataset="t"):
         with Ledger(self.ledger, dataset, Fraction(5)) as ledger:
             if epsilon:
-                study = make_study(KENDALL, name="tau").hash
-                ledger.reserve(study, Fraction(epsilon), Fraction(0), name="tau")
-                ledger.hold(study, b"attempt", b"share")
+                ledger.reserve(self.study, Fraction(epsilon), Fraction(0), name="tau")
+                ledger.hold(self.study, b"attempt", b"share")
 
     def list(self, *serials, **changes):
         self.authority.revoke(set(serials), **changes)

@@ -50,7 +50,7 @@ class Consortium:
         material: Any = MaterialInMemory([self.run.material(chunk, index) for chunk in chunks])
         links: Any = self.links[index]
         rounds = Rounds(self.run.nodes[index], links, material, _here, _here, _quiet, workers)
-        rounds._step = "evaluate"
+        rounds.begin_step("evaluate")
         await running_chunks.evaluate_chunks(rounds, chunks)
 
     def evaluate(self, workers: Executor | None = None) -> tuple[dict, list[list[int]]]:

@@ -6,7 +6,6 @@ import sqlite3
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
-from types import SimpleNamespace
 from uuid import UUID
 
 import numpy as np
@@ -143,17 +142,30 @@ def test_a_type_that_is_no_number_is_refused_with_what_to_write():
     kinds = {"date": "visit_days", "timestamptz": "EPOCH", "interval": "days", "jsonb": "numeric"}
     kinds |= {"int4[]": "one element", "bytea": "cast it"}
     for kind, advice in kinds.items():
-        cursor = SimpleNamespace(description=[_Column(("birth",), kind)])
-        dialect = SimpleNamespace(paramstyle="qmark")
-        asked = SimpleNamespace(cursor=cursor, close=lambda: None)
-        connection = SimpleNamespace(dialect=dialect, exec_driver_sql=lambda _, asked=asked: asked)
-        connection.execution_options = lambda connection=connection, **_: connection
-        reading = SqlReading(connection, SqlSource("", "t"), TableSite("a", None))
+        reading = SqlReading(ConnectionTo(kind), SqlSource("", "t"), TableSite("a", None))
         with pytest.raises(DataError, match=f"(?s)field 'birth'.*has the type.*{advice}"):
             reading.fetch(["birth"])
 
 
-class _Column(tuple):
+class ConnectionTo:
+    """SQLAlchemy's connection to a table with one column, and its dialect, result and cursor."""
+
+    paramstyle = "qmark"
+
+    def __init__(self, kind):
+        self.description = [Column(("birth",), kind)]
+        self.dialect = self.cursor = self
+
+    def execution_options(self, **_):
+        return self
+
+    def exec_driver_sql(self, statement):
+        return self
+
+    def close(self): ...
+
+
+class Column(tuple):
     """A column's description, with the type that psycopg shows."""
 
     def __new__(cls, values, kind):
