@@ -6,8 +6,9 @@ Its reservation is never forgotten.
 from __future__ import annotations
 
 import logging
-from dataclasses import replace
-from types import SimpleNamespace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
 
 import pytest
 
@@ -15,7 +16,7 @@ from tests.support.protocols import run_own_steps
 from tests.support.sessions import Run
 from tests.support.studies import LOUD, clear_sums
 from umpc.crypto.rounds import run_in_memory
-from umpc.errors import LedgerError, PreparationLost, RemoteProtocolError
+from umpc.errors import LedgerError, LocalProtocolError, PreparationLost, RemoteProtocolError
 from umpc.node.spool import Spool
 from umpc.node.standing import PreparedAttempt, PreparedAttempts
 
@@ -123,6 +124,18 @@ def test_a_coordinator_that_alters_something_is_blamed(parked):
 # --- the store --------------------------------------------------------------------------------
 
 
+@dataclass
+class Timer:
+    """A call that an event loop does later."""
+
+    at: float
+    act: Callable[[], None]
+    dead: bool = False
+
+    def cancel(self) -> None:
+        self.dead = True
+
+
 class Clock:
     """Time, timers, and a ledger that prepares and cancels."""
 
@@ -137,10 +150,8 @@ class Clock:
         self.cancelled.append(study)
 
     def later(self, delay, act):
-        timer = SimpleNamespace(at=self.now + delay, act=act, dead=False)
-        timer.cancel = lambda: setattr(timer, "dead", True)
-        self.timers.append(timer)
-        return timer
+        self.timers.append(Timer(self.now + delay, act))
+        return self.timers[-1]
 
     def pass_time(self, seconds: float, timers: bool = True) -> None:
         self.now += seconds
@@ -149,46 +160,57 @@ class Clock:
                 timer.act()
 
 
-def entry(name: bytes) -> PreparedAttempt:
-    closed = []
-    study = SimpleNamespace(hash=name, name=name.decode(), whole=SimpleNamespace(hash=name))
-    parked = PreparedAttempt(
-        SimpleNamespace(study=study), (), [], SimpleNamespace(close=lambda: closed.append(1)), 0, 0
-    )
-    parked.closed = closed
-    return parked
+@pytest.fixture
+def entry(tmp_path):
+    """Make an attempt at a study of this name, with material on disk."""
+    spools = []
+
+    def made(name: str) -> PreparedAttempt:
+        spools.append(Spool(tmp_path, "dealer"))
+        spools[-1].add(b"material")
+        return PreparedAttempt(Run(name=name).nodes[0], (), [], spools[-1], 0, Fraction(0))
+
+    yield made
+    for spool in spools:
+        spool.close()
+
+
+def check_gone(parked: PreparedAttempt) -> None:
+    with pytest.raises(LocalProtocolError, match="the prepared material is gone"):
+        parked.spool.take()
 
 
 @pytest.mark.parametrize("timers", [True, False])
-def test_its_time_is_up_also_where_timers_slept(timers):
-    clock, a = Clock(), entry(b"a")
+def test_its_time_is_up_also_where_timers_slept(entry, timers):
+    clock, a = Clock(), entry("a")
     clock.parking.put(a)
     clock.pass_time(HOUR - 1)
     assert clock.cancelled == []
     clock.pass_time(1, timers)
-    assert clock.parking.take(b"a") is None
-    assert (clock.cancelled, a.closed, len(clock.parking)) == ([b"a"], [1], 0)
+    assert clock.parking.take(a.study_hash) is None
+    assert (clock.cancelled, len(clock.parking)) == ([a.study_hash], 0)
+    check_gone(a)
 
 
-def test_the_ledger_knows_until_when_it_waits_and_a_disk_that_refuses_ends_it():
-    clock = Clock()
-    clock.parking.put(entry(b"a"))
+def test_the_ledger_knows_until_when_it_waits_and_a_disk_that_refuses_ends_it(entry):
+    clock, (a, b, c) = Clock(), map(entry, "abc")
+    clock.parking.put(a)
     clock.pass_time(HOUR / 2)
-    clock.parking.put(entry(b"b"))
-    assert clock.prepared == {b"a": HOUR, b"b": 1.5 * HOUR}
-    clock.parking.take(b"b")
+    clock.parking.put(b)
+    assert clock.prepared == {a.study_hash: HOUR, b.study_hash: 1.5 * HOUR}
+    assert clock.parking.take(b.study_hash) is b and b.spool.take() == b"material"
 
     def fails(study, until):
         raise LedgerError("no space left")
 
     clock.prepare = fails
     with pytest.raises(LedgerError, match="no space left"):
-        clock.parking.put(entry(b"c"))
-    assert clock.parking.take(b"c") is None and not clock.parking.holds(b"c")
+        clock.parking.put(c)
+    assert clock.parking.take(c.study_hash) is None and not clock.parking.holds(c.study_hash)
 
 
-def test_a_ledger_that_fails_does_not_keep_the_material(caplog):
-    clock, a = Clock(), entry(b"a")
+def test_a_ledger_that_fails_does_not_keep_the_material(entry, caplog):
+    clock, a = Clock(), entry("a")
     clock.parking.put(a)
 
     def fails(study):
@@ -197,4 +219,5 @@ def test_a_ledger_that_fails_does_not_keep_the_material(caplog):
     clock.cancel = fails
     caplog.set_level(logging.WARNING)
     clock.parking.close()
-    assert a.closed == [1] and "until the next start" in caplog.text
+    assert "until the next start" in caplog.text
+    check_gone(a)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class Sent(NamedTuple):
@@ -17,12 +17,15 @@ class Sent(NamedTuple):
 
 
 class MemoryLink:
-    """One end of a link. failure: what a receiver gets in place of a frame."""
+    """One end of a link.
 
-    def __init__(self, peer: str, failure: Exception | None = None):
+    failure: what a receiver gets in place of a frame. channel: from after an earlier study.
+    """
+
+    def __init__(self, peer: str, failure: Exception | None = None, channel: Any = None):
         self.peer = peer
         self.step = "prepare"
-        self.channel = None
+        self.channel = channel
         self.failure = failure
         self.sent: list[Sent] = []
         self.rounds_used: set = set()

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from types import SimpleNamespace
 
 import pytest
 
-from tests.support.garbled import without_points
-from tests.support.memory_links import in_place, linked
+from tests.support.garbled import NO_DEALER, without_points
+from tests.support.memory_links import MemoryLink, in_place, linked
+from tests.support.sessions import Run
 from tests.support.transfers import bits_of, correlated
 from umpc.crypto.rounds import run_in_memory
 from umpc.errors import EncodingError, PeerLost, RemoteProtocolError, UmpcError
@@ -112,48 +112,40 @@ def test_a_peer_that_breaks_the_protocol_is_named_in_the_log(ends, violation, ca
     assert violation.message in told.getMessage()
 
 
-class Mesh:
-    """A node's side with channels to some peers."""
-
-    index = 2
-
-    def __init__(self, peers):
-        self.channel_peers = tuple(peers)
-        names = [f"node-{number}" for number in range(2 + max(2, *self.channel_peers))]
-        members = [SimpleNamespace(name=name, certificate=name.encode()) for name in names]
-        self.attempt = SimpleNamespace(id=ATTEMPT, members=members)
-
-    def channel(self, peer):
-        return f"channel {peer}"
-
-    def take_up(self, peer, channel):
-        raise AssertionError
+@pytest.fixture(scope="module")
+def side():
+    """Node 2 of a study that has ended, with a channel to every other node."""
+    run = Run((1,) * (4 + MOST_PEERS), **NO_DEALER).agree().begin()
+    for number, node in enumerate(run.nodes):
+        node.receive_seed(bytes([number]) * 32)
+    return run.set_up().nodes[2]
 
 
-def found(peers, kept=None, keeps=True, connected=None):
-    store = Standing(lambda: 10.0)
-    all_links = {peer: SimpleNamespace(peer=f"node-{peer}", channel=kept) for peer in peers}
-    known = all_links if connected is None else {each: all_links[each] for each in connected}
-    return ended_links(store if keeps else None, Mesh(peers), known)
+def found(side, peers, kept=None, keeps=True):
+    """The channels that are to be made. Args: kept: the channel that each link took."""
+    links = {peer: MemoryLink(f"node-{peer}", channel=kept) for peer in peers}
+    return ended_links(Standing(lambda: 10.0) if keeps else None, side, links)
 
 
-def test_links_over_which_a_channel_is_made():
-    made = found([0, 1, 3])
+def test_links_over_which_a_channel_is_made(side):
+    made = found(side, [0, 1, 3])
     assert [each.owners for each in made] == [(0, 2), (1, 2), (2, 3)]
-    assert [each.channel for each in made] == ["channel 0", "channel 1", "channel 3"]
-    assert made[0].name == channel_name(ATTEMPT, "node-2", "node-0")
+    assert all(
+        each.channel is side.channel(peer) for each, peer in zip(made, [0, 1, 3], strict=True)
+    )
+    assert made[0].name == channel_name(side.attempt.id, "node-2", "node-0")
     assert {each.chain for each in made} == {Chain(10.0)}
-    assert made[1].standing.certificates == (b"node-2", b"node-1")
-    assert [each.owners for each in found([0, 1], connected=[1])] == [(1, 2)]
-    assert len(found(range(3, 3 + MOST_PEERS))) == MOST_PEERS
-    assert found(range(3, 4 + MOST_PEERS)) == [] == found([0], keeps=False)
+    of = [member.certificate for member in side.attempt.members]
+    assert made[1].standing.certificates == (of[2], of[1])
+    assert len(found(side, range(3, 3 + MOST_PEERS))) == MOST_PEERS
+    assert found(side, range(3, 4 + MOST_PEERS)) == [] == found(side, [0], keeps=False)
 
 
-def test_a_chain_grows_by_a_study_and_ends():
+def test_a_chain_grows_by_a_study_and_ends(side):
     kept = KeptChannel("node-0", NAME, None, Chain(5.0, 3), ())
-    assert found([0], kept)[0].chain == Chain(5.0, 4)
-    assert found([0], KeptChannel("node-0", NAME, None, Chain(5.0, LONGEST - 1), ())) == []
-    assert found([0], KeptChannel("node-0", NAME, None, Chain(-3600.0), ())) == []
+    assert found(side, [0], kept)[0].chain == Chain(5.0, 4)
+    assert found(side, [0], KeptChannel("node-0", NAME, None, Chain(5.0, LONGEST - 1), ())) == []
+    assert found(side, [0], KeptChannel("node-0", NAME, None, Chain(-3600.0), ())) == []
 
 
 def test_both_ends_have_one_name_and_every_attempt_another():

@@ -3,31 +3,32 @@
 from __future__ import annotations
 
 import asyncio
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from tests.support.garbled import NO_DEALER
 from tests.support.node_talks import run_of
+from tests.support.sessions import Run
 from tests.support.sites import idle_site, unused
 from umpc.errors import LocalProtocolError, PeerUnavailable
 from umpc.node.run.material import DealerCall, Material
+from umpc.protocols.base.node import NodeSide
 
 
-def dealt_run(
-    dial: Any, *, asks_early: bool = True, has_dealer: bool = True
-) -> tuple[Material, Any]:
-    """The material of a run whose site dials the dealer so, and its node's side."""
-    dealer = SimpleNamespace(name="dealer", address="127.0.0.1:1") if has_dealer else None
-    study = SimpleNamespace(dealer=dealer, seconds_per_step=20, encode=lambda: b"study")
-    mesh = SimpleNamespace(asks_early=asks_early, members=())
+def dealt_run(dial: Any, nodes: int = 2, **changes: Any) -> tuple[Material, NodeSide]:
+    """The material of a run whose site dials the dealer so, and its node's side, which agreed."""
     run = run_of(idle_site(dial_dealer=dial), "coordinator", unused, unused)
-    return Material(run), SimpleNamespace(study=study, mesh=mesh, signatures=())
+    return Material(run), Run((3,) * nodes, **changes).agree().nodes[0]
 
 
-@pytest.mark.parametrize(("asks_early", "has_dealer"), [(True, True), (True, False), (False, True)])
+@pytest.mark.parametrize(
+    ("nodes", "changes", "is_due"),
+    [(2, {}, True), (2, {"dealer": None}, False), (2, NO_DEALER, False), (1, {}, False)],
+    ids=["dealt", "no dealer", "transfers", "one node"],
+)
 def test_the_dealer_is_dialled_before_e_is_known_only_where_the_edges_surely_need_it(
-    asks_early, has_dealer
+    nodes, changes, is_due
 ):
     """It is dialled while the members agree, and asked with facts of which none follows from E."""
     said: list[str] = []
@@ -35,12 +36,11 @@ def test_the_dealer_is_dialled_before_e_is_known_only_where_the_edges_surely_nee
     async def dial(call: DealerCall) -> None:
         said.append(f"dial {call.stream.peer}")
 
-    material, side = dealt_run(dial, asks_early=asks_early, has_dealer=has_dealer)
+    material, side = dealt_run(dial, nodes, **changes)
 
     async def scenario() -> None:
         material.dial(side)
         await asyncio.sleep(0)
-        is_due = asks_early and has_dealer
         assert said == ["dial dealer"] * is_due
         if is_due:  # nothing was connected here, so the request does not leave
             with pytest.raises(LocalProtocolError, match="before it was connected"):

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from tests.node.test_prepared_attempts import park, prepared
 from tests.support.ledgers import opened
 from tests.support.node_talks import run_of
 from tests.support.protocols import with_facts
+from tests.support.sessions import Run
 from tests.support.sites import idle_site, site_of, unused
 from tests.support.studies import make_study
 from umpc.errors import CertificateError
@@ -32,25 +32,6 @@ from umpc.study.parts import Participant
 
 STUDY = make_study(nodes=4)
 CERTIFICATES = (b"of node-0", b"of node-2")
-
-
-class Mesh:
-    """Node 0 of a study of four nodes, in which all pairs of nodes have a channel."""
-
-    index, peers, channel_peers = 0, (1, 2, 3), (1, 2, 3)
-    attempt = SimpleNamespace(
-        id=bytes(32),
-        members=[
-            SimpleNamespace(name=f"node-{number}", certificate=f"of node-{number}".encode())
-            for number in range(4)
-        ],
-        program=SimpleNamespace(window=None),
-    )
-
-    def channel(self, peer: int) -> Any:
-        return f"channel {peer}"
-
-    def take_up(self, peer: int, channel: Any) -> None: ...
 
 
 def run_with(standing: Standing | None = None, **parts: Any) -> tuple[RunContext, Others]:
@@ -94,8 +75,8 @@ def test_the_peers_that_have_not_connected_are_missing():
             return PeerLink(peer_stream(study.nodes[peer].name))
 
         run, others = run_with(dial=dial)
-        mesh: Any = Mesh()
-        others.links.begin_to_connect(run.site, mesh, STUDY, bytes(32))
+        side = Run((1, 1, 1, 1)).agree().begin().nodes[0]
+        others.links.begin_to_connect(run.site, side, side.study, bytes(32))
         await came.wait()
         await asyncio.sleep(0)
         assert others.links.waited_for() == ["node-2", "node-3"]
