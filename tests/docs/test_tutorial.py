@@ -7,6 +7,8 @@ import re
 import runpy
 from pathlib import Path
 
+from IPython.core.formatters import SVGFormatter
+
 import umpc
 
 DOCS = Path(umpc.__file__).parents[1] / "docs"
@@ -51,7 +53,7 @@ def test_five_lines_give_tau_interval_p_value_and_picture(capsys):
     names: dict = {}
     exec(compile(f"{frames}\n{lines}", "tutorial", "exec"), names)
     check_numbers(capsys.readouterr().out)
-    assert eval(last, names)._repr_svg_().startswith("<svg")
+    assert SVGFormatter()(eval(last, names)).startswith("<svg")
 
 
 def test_the_tutorial_shows_what_a_statistician_needs():
