@@ -20,6 +20,7 @@ from umpc.study import messages as m
 from umpc.study.cost import Measured
 from umpc_papers.bell_2pc.coordinator import pair_values
 from umpc_papers.ghazi_shuffle.mechanism import GhaziShuffle
+from umpc_papers.gopa.messages import gopa_messages
 from umpc_papers.local.bell_ldp import BellLdp
 from umpc_papers.local.estimate import likely_range
 from umpc_papers.local.ghazi_ldp import GhaziLdp
@@ -52,7 +53,7 @@ def test_a_gopa_total_that_no_records_and_no_noise_give_is_refused():
     coordinator, answers = released()
     size = len(answers[2].share)
     value = int.from_bytes(answers[2].share, "little", signed=True)
-    own = coordinator._messages.noise.own
+    own = gopa_messages(coordinator.study).noise.own
     lie = (value + 2000 * round(own**0.5)).to_bytes(size, "little", signed=True)
     assert coordinator.finish(answers, Measured()).estimate is not None
     with pytest.raises(ImpossibleResult):

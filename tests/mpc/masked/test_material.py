@@ -183,7 +183,7 @@ def test_no_stream_gives_one_word_twice_over_chunks_cells_parties_and_attempts(
         for chunk in attempt.chunks():
             chunks += 1
             for party, node in enumerate(chunk.parties):
-                seed = attempt.chunk_seed(dealer._seeds[node], chunk)
+                seed = attempt.chunk_seed(dealer.seed_frame(node).payload, chunk)
                 # long enough that every array gives whole words
                 part = seeded_part(attempt.plan(chunk), seed, party, 64)
                 words += [
@@ -201,8 +201,9 @@ def test_a_record_has_one_mask_and_no_two_records_share_a_stream():
     attempt = make_attempt(study, [50, 50, 50])
     assert [wire.width for wire in attempt.program.wires] == [64]
     dealers = [MaterialDealer(attempt, Entropy(f"masks {number}")) for number in range(2)]
-    masks = np.concatenate([node[0] for dealer in dealers for node in dealer._masks])
-    assert len(np.unique(masks)) == 300
+    tasks = [dealer.task(chunk) for dealer in dealers for chunk in attempt.chunks()]
+    masks = [each for task in tasks for each in task.record_masks.values()]
+    assert len(np.unique(np.concatenate(masks))) == 300
 
 
 def test_parts_show_nothing_of_themselves():

@@ -10,6 +10,7 @@ import pytest
 
 from tests.support.doors import Limit
 from tests.support.grid import COUNTS, GridRun, cells_of, grid_study
+from tests.support.held import held
 from tests.support.studies import KENDALL, SPEARMAN, Entropy, random_tables
 from umpc.crypto.ring import RINGS, Ring
 from umpc.errors import EncodingError, LocalProtocolError, RemoteProtocolError
@@ -64,11 +65,20 @@ def test_a_seed_comes_once():
 
 
 def test_shares_are_made_once_and_the_seed_is_forgotten():
-    run = a_run().up_to_release()
+    run = a_run().prepare().count().send().tell()
+    table, seed = run.nodes[0].table, run.dealing.seed_frame(0).payload
+    total = cells_of(run.total, run.attempt.ring.bits)
+
+    def has_seed_and_total() -> tuple[bool, bool]:
+        arrays = held(table, np.ndarray)
+        return seed in held(table, bytes), any(np.array_equal(each, total) for each in arrays)
+
+    assert has_seed_and_total() == (True, True)
+    run.confirm()
+    assert has_seed_and_total() == (False, False)
     signatures = [node.aggregation.sign() for node in run.nodes]
     with pytest.raises(LocalProtocolError, match="made once"):
         run.nodes[0].aggregation.confirm(signatures)
-    assert run.nodes[0].table._seed == b"" and run.nodes[0].table._total is None
 
 
 @pytest.mark.parametrize(
@@ -278,13 +288,14 @@ def test_shares_of_a_vector_add_up_to_what_follows_from_all_masks():
     run = GridRun(study, random_tables(COUNTS, "triples", high=2)).prepare()
     ring, cells = run.attempt.ring, run.attempt.grid.cells
     masks_of_all, shares = np.zeros(cells, ring.dtype), np.zeros(cells, ring.dtype)
-    for node in run.nodes:
-        masks_of_all += masks.mask_stream(node.table._seed, run.attempt.id).words(cells, ring.dtype)
-    for node in run.nodes[:-1]:
-        stream = masks.vector_stream(node.table._seed, run.attempt.id, 0)
+    seeds = [run.dealing.seed_frame(place).payload for place in range(len(run.nodes))]
+    for seed in seeds:
+        masks_of_all += masks.mask_stream(seed, run.attempt.id).words(cells, ring.dtype)
+    for node, seed in zip(run.nodes[:-1], seeds, strict=False):
+        stream = masks.vector_stream(seed, run.attempt.id, 0)
         shares += stream.words(cells, ring.dtype)
-        assert not node.table._vectors
-    dealt = run.nodes[-1].table._vectors[0]
+        assert not node.table.vectors
+    dealt = run.nodes[-1].table.vectors[0]
     vector, _ = next(masked_forms(run.attempt.grid, run.attempt.ring)).dealt(
         masks.widened(masks_of_all)
     )

@@ -13,8 +13,9 @@ from tests.protocols.grid.test_grid_run import TAKEN, study_of
 from tests.protocols.u_mpc.test_library import TABLES, counts_of, tables_of
 from tests.support.garbled import without_points
 from tests.support.grid import grid_study, silent
+from tests.support.held import held
 from tests.support.mpc_studies import ALPHA, homogeneity, uniformity
-from tests.support.protocols import assert_refused
+from tests.support.protocols import assert_refused, coordinator_of
 from tests.support.studies import (
     KENDALL,
     Entropy,
@@ -25,6 +26,7 @@ from tests.support.studies import (
 )
 from umpc.errors import EncodingError, ImpossibleResult, LocalProtocolError, RangeError, StudyError
 from umpc.mpc.chunks import Chunk
+from umpc.mpc.transfers.channels import Channels
 from umpc.mpc.transfers.message_shapes import CHECK_ROOM
 from umpc.proto.codec import encode_frame
 from umpc.protocols.grid import cross_terms
@@ -43,6 +45,8 @@ from umpc.protocols.grid.operators import compile_dyadic
 from umpc.protocols.registry import checked, find_protocol, protocol_of
 from umpc.protocols.u_mpc.settings import noisy_sums
 from umpc.simulation import Simulated, simulate
+from umpc.study import messages as m
+from umpc.study.cost import Measured
 from umpc.study.document import Study
 from umpc.study.messages import MAX_PAYLOAD
 from umpc.study.sizes import Member
@@ -287,9 +291,9 @@ def test_a_share_of_another_attempt_or_an_odd_sum_is_impossible():
     run = simulate(alone(), random_tables((2, 2, 2), "odd"), Entropy("odd"))
     first, *others = run.transcript.shares
     lie = bytes([first[0] ^ 1]) + first[1:]
-    side = find_protocol("grid").coordinator(run.attempt.study, lambda *given: None)
+    answers = [m.Released(run.attempt.id, share, 2) for share in (lie, *others)]
     with pytest.raises(ImpossibleResult, match="a multiple of 2"):
-        side._sums([lie, *others], run.attempt.sizes)
+        coordinator_of(run.attempt.study).replay(answers, Measured())
 
 
 def test_people_see_that_there_is_no_dealer():
@@ -358,13 +362,17 @@ def test_power_a_share_without_a_zero_share_is_found():
 def test_no_secret_is_shown():
     run = simulate(STUDY, [DATA[0], *OTHERS], Entropy("shown"))
     node = run.nodes[0]
-    shown = [node, OwnTable(np.zeros(1, dtype=np.uint64), [], []), *node._links.values()]
+    shown = [node, node.counted, *held(node, Channels)]
+    assert len(shown) == len(run.nodes) + 1
     assert all("redacted" in repr(each) for each in shown)
 
 
 def test_the_table_is_forgotten_when_the_share_is_made():
     run = simulate(STUDY, [DATA[0], *OTHERS], Entropy("forgotten"))
-    assert all(node._own_table is None for node in run.nodes)
+    node = run.nodes[0]
+    assert not held(node, OwnTable)
+    counted = node.counted
+    assert held(node, OwnTable) == [counted], "a table that is there would be found"
 
 
 def test_replaced_shapes_are_those_of_the_wire():

@@ -14,6 +14,7 @@ import pytest
 from tests.support.bell import without_transfers
 from tests.support.committee_noise import SPLITS, STEPS, check, noise_in_the_clear, steps_of
 from tests.support.garbled import without_points
+from tests.support.held import held
 from tests.support.limits import committee_of_two
 from tests.support.sessions import Run
 from tests.support.studies import (
@@ -33,6 +34,7 @@ from tests.support.studies import (
 from umpc.errors import LocalProtocolError
 from umpc.mpc.backends import predict
 from umpc.mpc.masked.plan_items import CoinPlace
+from umpc.mpc.transfers.channels import Channels
 from umpc.planning.seconds import LINK_SECONDS, Machine, Network, predict_seconds
 from umpc.protocols.registry import checked, delta_of, protocol_of
 from umpc.protocols.u_mpc.settings import noisy_sums
@@ -273,8 +275,9 @@ def test_every_member_draws_a_seed_of_its_own_that_no_message_holds():
     given = {run.dealer.seed_frame(number).payload for number in range(2)}
     assert not given & {*seeds}
     for node, seed in zip(run.nodes, seeds, strict=True):
-        transfers = node._transfers
-        assert seed.hex() not in repr(node) + repr(transfers) + repr(transfers._links)
+        channels = held(node, Channels)
+        assert channels
+        assert all(seed.hex() not in repr(each) for each in (node, *channels))
     assert begun(noise="distributed").nodes[0].coin_seed == b""
 
 

@@ -173,7 +173,7 @@ class NodeTable:
         self._hash = hashlib.sha256()
         self._shares: list[int] | None = None
         self.numbers: list[int] = []
-        self._vectors: dict[int, Elements] = {}
+        self.vectors: dict[int, Elements] = {}
 
     def __repr__(self) -> str:
         return f"NodeTable({self._own.name}, <redacted>)"
@@ -192,7 +192,7 @@ class NodeTable:
     def deal_vector(self, number: int, start: int, values: Elements) -> None:
         """A part of the node's share of a sum's dealt vector, from cell `start` on."""
         cells = self.attempt.layout.cells
-        vector = self._vectors.setdefault(number, np.empty(cells, dtype=values.dtype))
+        vector = self.vectors.setdefault(number, np.empty(cells, dtype=values.dtype))
         vector[start : start + len(values)] = values
 
     def masked(self) -> Iterator[Frame]:
@@ -266,7 +266,7 @@ class NodeTable:
         # c_u − Σ f(r, r) − ⟨a_u, 2·A·Ĥ⟩
         self._shares = [number + own + part for number, own, part in parts]
         self._total = None
-        self._vectors.clear()
+        self.vectors.clear()
         # the mask has served
         self._seed = b""
 
@@ -290,8 +290,8 @@ class NodeTable:
 
     def _with_vector(self, place: int, total: Elements) -> int:
         """⟨g_u, Ĥ⟩ modulo 2^w: the node's share of a sum's vector is dealt, or a stream."""
-        if place in self._vectors:
-            vector = self._vectors[place].astype(total.dtype)
+        if place in self.vectors:
+            vector = self.vectors[place].astype(total.dtype)
             return self.attempt.ring.inner(vector, total)
         return self._with_stream(vector_stream(self._seed, self.attempt.id, place), total)
 
