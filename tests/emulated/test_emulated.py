@@ -8,14 +8,13 @@ VAES-256 is tested by `tests/native` on a machine that has it.
 from __future__ import annotations
 
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 from tests.emulated.garbled_machine import garbled_program
 from tests.emulated.machines import BY_LANES, EMULATED, Machine, has_avx2, has_right_vaes, program
 from tests.native.garbled_cases import every_case
-from tests.native.point_cases import differences
+from tests.native.point_cases import PointFunctions, differences
 from tests.support.doors import limits
 from umpc.native import garbled
 
@@ -54,7 +53,7 @@ def test_garbled_edges_and_transfers_give_numpys_bytes(machine, tmp_path):
 def test_point_keys_give_numpys_bytes(machine, tmp_path):
     names = right_kinds(machine, tmp_path)
     there = garbled_program(machine, tmp_path)
-    path = SimpleNamespace(generate=there.generate_points, add_up=there.add_points)
+    path = PointFunctions(there.generate_points, there.add_points)
     found = [differences(names, cells, 33, path) for cells in (2, 100, 1000, 3 * 4096 + 70)]
     assert [one for each in found for one in each] == []
     assert there.ran == 3 * len(names) * len(found)

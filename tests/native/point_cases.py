@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -32,8 +32,20 @@ def same(ours, theirs) -> bool:
     return all(np.array_equal(one, other) for one, other in zip(ours, theirs, strict=True))
 
 
-def differences(kinds: Iterable[str], cells: int, count: int, path: Any = points) -> Iterator[str]:
-    """Yield each kind and each result that is not numpy's. path: has the functions of `points`."""
+class PointFunctions(NamedTuple):
+    """The functions that make point keys and sums on one machine."""
+
+    generate: Callable[..., Any]
+    add_up: Callable[..., Any]
+
+
+OURS = PointFunctions(points.generate, points.add_up)
+
+
+def differences(
+    kinds: Iterable[str], cells: int, count: int, path: PointFunctions = OURS
+) -> Iterator[str]:
+    """Yield each kind and each result that is not numpy's."""
     places, numbers, roots = inputs(cells, count)
     keys = generate_in_numpy(cells, places, roots, HASH)
     arrays = keys.corrections, keys.leaves

@@ -90,7 +90,7 @@ def test_the_library_answers_no_kind_that_has_no_name(gate):
 def test_a_library_of_another_version_is_not_used(gate, limit):
     if library.LIBRARY is None:
         return
-    file = library.LIBRARY._name
+    file = library.FILE
     assert library.load(file) is not None
     limit(library, VERSION=library.VERSION + 1)
     assert library.load(file) is None

@@ -7,12 +7,20 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from tests.native.point_cases import CELLS, COUNTS, HASH, KEY, differences, inputs, same
+from tests.native.point_cases import (
+    CELLS,
+    COUNTS,
+    HASH,
+    KEY,
+    PointFunctions,
+    differences,
+    inputs,
+    same,
+)
 from umpc.mpc.fss.point import add_up_in_numpy, generate_in_numpy
 from umpc.native import points
 
@@ -33,7 +41,7 @@ def test_a_wrong_cell_would_be_seen(gate):
         table[-1] ^= np.uint64(1)
         return table
 
-    path = SimpleNamespace(generate=points.generate, add_up=wrong)
+    path = PointFunctions(points.generate, wrong)
     assert len(list(differences(gate.kinds(), 100, 3, path))) == 2 * len(gate.kinds())
 
 
@@ -119,7 +127,16 @@ DIGEST = """
 import numpy as np
 from hashlib import sha256
 from tests.native.point_cases import HASH, inputs
-from tests.native.point_cases import CELLS, COUNTS, HASH, KEY, differences, inputs, same
+from tests.native.point_cases import (
+    CELLS,
+    COUNTS,
+    HASH,
+    KEY,
+    PointFunctions,
+    differences,
+    inputs,
+    same,
+)
 from umpc.mpc.fss.point import PointKeys, add_up, generate
 places, numbers, roots = inputs(100, 60)
 keys = generate(100, places[::2], roots[:, ::2], HASH)
