@@ -369,7 +369,7 @@ def test_a_fast_plan_says_what_a_slow_one_says(file, statistic, limit):
     fast = every_number(path, "220,150,130")
     limit(prediction, MOST_DRAWN=1 << 30)
     limit(seconds, NARROWINGS=0)
-    for cached in (kernel._from_text, messages._usual_std):
+    for cached in (kernel.kernel_of, messages.usual_std):
         cached.cache_clear()
     slow = every_number(path, "220,150,130")
     assert fast.keys() == slow.keys()

@@ -75,7 +75,7 @@ class Kernel:
 
         A process keeps its last kernels, so that it proves and bounds each of them once.
         """
-        return _from_text(text, schema, degree, symmetric)
+        return kernel_of(text, schema, degree, symmetric)
 
     def _require_symmetry(self) -> None:
         """Prove that no exchange of records changes the value.
@@ -267,5 +267,6 @@ def _round_up(value: Fraction) -> int:
 
 
 @lru_cache(maxsize=KEPT)
-def _from_text(text: str, schema: Schema, degree: int, symmetric: bool) -> Kernel:
+def kernel_of(text: str, schema: Schema, degree: int, symmetric: bool) -> Kernel:
+    """The kernel for which a text stands, kept from the last call. Raises: as `Kernel`."""
     return Kernel(from_text(text), schema, degree, symmetric)

@@ -212,15 +212,15 @@ class CuratorMessages(OneMessage):
 
         It is exact, except for which sets a subsampled mechanism will draw.
         """
-        return _usual_std(self.choice(records), records)
+        return usual_std(self.choice(records), records)
 
     def predicted_std(self, columns: Columns, first: int) -> float:
         return self.usual_std(len(next(iter(columns.values()))))
 
 
 @lru_cache(maxsize=64)
-def _usual_std(choice: Choice, records: int) -> float:
-    """It is asked for before a run, in it and after it, and a plan asks for many studies."""
+def usual_std(choice: Choice, records: int) -> float:
+    """The noise's standard deviation, kept: a run asks three times, a plan for many studies."""
     return choice.noise_std(records, choice.family(records, bits_of(bytes(SEED_BYTES))))
 
 

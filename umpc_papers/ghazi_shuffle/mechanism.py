@@ -224,13 +224,13 @@ class GhaziShuffle:
         """
         check_counts(messages, counts)
         heaps = [
-            self._decode(message, count) for message, count in zip(messages, counts, strict=True)
+            self.decode(message, count) for message, count in zip(messages, counts, strict=True)
         ]
         mixed = mix(np.concatenate(heaps, axis=1), ShakeStream(draw_seed(bits), "shuffle"))
         return pack(mixed.reshape(-1), self.width)
 
-    def _decode(self, message: bytes, count: int) -> Words:
-        """The shares of `count` records: (d, count r) uint64."""
+    def decode(self, message: bytes, count: int) -> Words:
+        """The shares of `count` records: (d, count r) uint64. Raises: EncodingError."""
         numbers: Words = unpack(message, self.dimension * count * self.shares, self.width)
         return numbers.reshape(self.dimension, -1)
 
@@ -242,7 +242,7 @@ class GhaziShuffle:
         Raises:
             EncodingError: the messages do not decode.
         """
-        return self.estimate(self._decode(mixed, self.records))
+        return self.estimate(self.decode(mixed, self.records))
 
     def estimate(self, heap: Words) -> LocalEstimate:
         """The estimate from the unpacked heap: (d, n r) uint64 below 2^w."""

@@ -241,7 +241,7 @@ class BellAuc:
             EncodingError: a message does not decode.
         """
         sizes = check_counts(*negatives, least=1), check_counts(*positives, least=1)
-        tree = self.tree(sizes, self._levels(negatives), self._levels(positives))
+        tree = self.tree(sizes, self.counts_from(negatives), self.counts_from(positives))
         variance = self._prediction(tree).plug_in_variance()
         return LocalEstimate(tree.value() / (sizes[0] * sizes[1]), sqrt(variance), sum(sizes))
 
@@ -252,7 +252,7 @@ class BellAuc:
             EncodingError: a message does not decode.
         """
         sizes = sum(negatives[1]), sum(positives[1])
-        tree = self.tree(sizes, self._levels(negatives), self._levels(positives))
+        tree = self.tree(sizes, self.counts_from(negatives), self.counts_from(positives))
         return sum(len(step.discarded) for step in tree.steps())
 
     def check(self, message: bytes, count: int) -> None:
@@ -269,7 +269,7 @@ class BellAuc:
         answers = unpack(body, count * self.answers_per_record, 1)
         return public, answers.astype(np.int64)
 
-    def _levels(self, received: Received) -> list[Floats]:
+    def counts_from(self, received: Received) -> list[Floats]:
         """Estimated counts of one class, level 0 (known) to alpha."""
         tallies = [np.zeros(1 << level) for level in range(self.levels + 1)]
         for message, count in zip(*received, strict=True):

@@ -102,7 +102,7 @@ def test_tallies_have_the_law_of_whole_messages(leaves, telling):
     def protocol(run: int) -> Hashable:
         usual = at(Fraction(1))
         message = usual.randomise(column, bits_of(bytes(32), "tallies", run))
-        return told(usual._levels(([message], [len(leaf)])))
+        return told(usual.counts_from(([message], [len(leaf)])))
 
     def law(factor: Fraction, rng: np.random.Generator) -> Hashable:
         return told(at(Fraction(1)).counts(draw_tallies(at(factor), leaf, rng), len(leaf)))

@@ -188,7 +188,7 @@ def test_the_estimate_from_sums_is_that_of_the_shuffled_messages():
     protocol = GhaziShuffle(Fraction(1), data.cells(4), 60, 30, kappa=8)
     bits = bits_of(seed_of("shuffled"))
     mixed = protocol.shuffle([protocol.randomise(data.columns, bits)], [60], bits)
-    total = add_up(protocol._decode(mixed, 60), protocol.width)
+    total = add_up(protocol.decode(mixed, 60), protocol.width)
     assert protocol.aggregate(mixed).value == pytest.approx(
         histogram_estimate(protocol, total.astype(float))
     )
