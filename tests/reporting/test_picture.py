@@ -7,6 +7,7 @@ from html import escape
 from xml.etree import ElementTree
 
 import pytest
+from IPython.core.formatters import HTMLFormatter
 
 import umpc
 from umpc.approval_page.server import PARTS
@@ -102,7 +103,8 @@ def test_the_page_begins_with_the_picture_and_folds_the_rest(result):
     )
     promised = text[text.index("What was promised") :]
     assert all(f"<p>{escape(each)}</p>" in promised for each in promises(result.report))
-    assert "<script" not in result._repr_html_() and "p = " in result._repr_html_()
+    shown = HTMLFormatter()(result)
+    assert shown and "<script" not in shown and "p = " in shown
 
 
 def test_a_file_that_cannot_be_written_is_refused(result, tmp_path):

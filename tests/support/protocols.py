@@ -109,6 +109,20 @@ def begin_all(coordinator: CoordinatorSide, nodes: Sequence[NodeSide], members: 
     return begin
 
 
+def begun_sides(
+    study: Study, tables: Sequence[Any], entropy: Any
+) -> tuple[CoordinatorSide, list[NodeSide]]:
+    """The coordinator's and all nodes' sides of an attempt that has begun."""
+    coordinator = coordinator_of(study)
+    nodes = [
+        make_node(node.name, study, table, len(next(iter(table.values()))), entropy)
+        for node, table in zip(study.nodes, tables, strict=True)
+    ]
+    agree = coordinator.agree([m.Accepted(study.hash, node.accept()) for node in nodes])
+    begin_all(coordinator, nodes, () if agree is None else agree.members)
+    return coordinator, nodes
+
+
 def messages_of(study: Study, counts: Sequence[ClassCounts] = ()) -> Any:
     """The messages of a study whose nodes send one. Args: counts: of every node, for shufflers."""
     if study.shufflers:

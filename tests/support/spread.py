@@ -136,7 +136,7 @@ async def _node(run: Run, node: int, links: dict[int, Any], place: Executor | No
     chunks = [*run.attempt.chunks_of(node)]
     material: Any = MaterialInMemory([run.material(chunk, node) for chunk in chunks])
     driver = rounds.Rounds(run.nodes[node], links, material, _here, _here, _quiet, place)
-    driver._step = "evaluate"
+    driver.begin_step("evaluate")
     await running_chunks.evaluate_chunks(driver, chunks)
 
 

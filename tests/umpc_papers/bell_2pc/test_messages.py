@@ -9,7 +9,7 @@ from tests.support.bell import (
     bell_study,
     without_transfers,
 )
-from tests.support.protocols import coordinator_of
+from tests.support.protocols import begun_sides, coordinator_of
 from tests.support.silent_pairs import SILENT
 from tests.support.studies import (
     GINI,
@@ -55,11 +55,12 @@ def test_stored_shares_give_the_same_report_again(noise):
 
 
 def test_a_share_of_another_length_or_attempt_names_its_node():
+    study, tables = bell_study(), random_tables([5, 4], "lengths", 0, 1)
     with without_transfers():
-        run = simulate(bell_study(), random_tables([5, 4], "lengths", 0, 1), Entropy("lengths"))
+        run = simulate(study, tables, Entropy("lengths"))
+    coordinator, _ = begun_sides(study, tables, Entropy("lengths"))
+    assert coordinator.attempt.id == run.attempt.id, "the same entropy, the same attempt"
     answers = released(run)
-    coordinator = coordinator_of(run.attempt.study)
-    coordinator._attempt = run.attempt
     for share in (b"", answers[1].share[:-4], answers[1].share + bytes(4), answers[1].share[:-1]):
         wrong = [answers[0], m.Released(run.attempt.id, share, 4, 0)]
         with pytest.raises(RemoteProtocolError, match="node-1 released") as caught:

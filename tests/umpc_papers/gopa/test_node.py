@@ -15,6 +15,16 @@ from umpc_papers.gopa.node import GopaNode, random_bits
 STUDY = gopa_study(3)
 
 
+class Drawing(Entropy):
+    """Entropy that a test can close."""
+
+    is_closed = False
+
+    def __call__(self, count: int) -> bytes:
+        assert not self.is_closed, "more was drawn"
+        return super().__call__(count)
+
+
 class Untouched(dict):
     """Columns that nobody may look at yet."""
 
@@ -28,18 +38,21 @@ def test_its_node_is_of_its_own_kind():
 
 def test_all_noise_is_drawn_before_the_records_are_looked_at():
     tables = [Untouched(table) for table in tables_of((5, 6, 7))]
-    entropy, names = Entropy("before"), [node.name for node in STUDY.nodes]
+    entropy, names = Drawing("before"), [node.name for node in STUDY.nodes]
     facts = zip(names, tables, (5, 6, 7), strict=True)
     nodes = [make_node(name, STUDY, table, count, entropy) for name, table, count in facts]
     members = [node.accept() for node in nodes]
     openings = [node.agree(members) for node in nodes]
     node = nodes[0]
     node.begin(openings)
-    assert node.noise
+    noise = node.noise
+    assert noise
+    entropy.is_closed = True
     with pytest.raises(AssertionError, match="looked at"):
         run_own_steps(node)
-    node.columns, node._entropy, node._key = dict(tables[0]), None, None
-    run_own_steps(node)  # draws nothing more
+    node.columns = dict(tables[0])
+    run_own_steps(node)
+    assert node.noise == noise
 
 
 def test_noise_that_does_not_fit_is_refused_and_nothing_is_released():

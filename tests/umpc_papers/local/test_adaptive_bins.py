@@ -18,7 +18,7 @@ from reproduction.baselines.bins_table import (
 )
 from tests.support.local import bins, local_study, local_tables
 from tests.support.moments import passes
-from tests.support.protocols import make_node, messages_of
+from tests.support.protocols import begun_sides, make_node, messages_of, run_own_steps
 from tests.support.statistical import SeededBits
 from tests.support.studies import AUC, GINI, KENDALL, Entropy, FieldText
 from umpc.dp.events import PureEvent
@@ -289,16 +289,17 @@ def test_a_later_process_answers_about_the_records_that_the_ledger_kept():
     for study in (STUDY, CLASSES):
         study = study.replaced(epsilon="200", bins_epsilon_share="1/2")
         tables = [{**each, "label": np.arange(60) % 2} for each in halves(columns, 60)]
-        ran = simulate(study, tables, Entropy("kept"))
-        first, question = ran.transcript.shares[0], ran.transcript.question
+        coordinator, nodes = begun_sides(study, tables, Entropy("kept"))
+        for node in nodes:
+            run_own_steps(node)
+        rest = nodes[0].rest
+        released = [node.release() for node in nodes]
+        question = coordinator.ask(released).question
         none = {field.name: np.zeros(0, dtype=np.int64) for field in study.fields}
-        own = study.nodes[0].name
-        side = make_node(own, study, tables[0], 60, Entropy("rest"))
-        side._message = first
-        later = make_node(own, study, none, 0, Entropy("later"))
-        later.recall(first, side.rest)
-        assert later.answer(question) == ran.transcript.answers[0]
-        assert len(set(ran.transcript.answers[0])) > 3
+        later = make_node(study.nodes[0].name, study, none, 0, Entropy("later"))
+        later.recall(released[0].share, rest)
+        answer = nodes[0].answer(question)
+        assert later.answer(question) == answer and len(set(answer)) > 3
 
 
 def test_the_question_follows_from_the_messages_alone_and_the_usual_fields_have_none():

@@ -24,6 +24,7 @@ from umpc.errors import (
     UmpcError,
 )
 from umpc.node.shufflers import ShufflerStream, ShufflerStreams
+from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.simulation import AUTHORITY
 from umpc.study import messages as m
@@ -375,7 +376,8 @@ def test_a_first_shuffler_that_draws_no_order_is_not_waited_for_for_ever(identit
         begun = [link.begin(here.attempt, 10)]
         for number in (0, 1):
             kept = here.deliveries[number]
-            begin = here.streams(kept)._begin
+            agreed = kept.members, kept.openings, kept.signatures
+            begin = codec.deal_request(here.study.encode(), *agreed)
             stream = ShufflerStream(here.study.shufflers[1], kept.attempt, 10)
             here.closing.callback(stream.close)
             begun.append(stream.open(here.identities[f"node-{number}"], begin))
