@@ -322,3 +322,42 @@ def test_each_replaced_thing_is_found(source, place):
 )
 def test_failures_of_the_system_and_own_objects_are_not_counted(source):
     assert not list(replaced(source))
+
+
+# --- what the other tests know of umpc
+
+OF_OTHERS = ("_exit", "_index", "_replace", "_asdict", "_fields", "_getframe")
+"""Private names of the standard library, and a column of a table."""
+
+
+def private_reads(source: str) -> Iterator[str]:
+    """Private names that a file reads of something that it has not made itself, and objects
+    without a type that stand for others."""
+    nodes = list(ast.walk(ast.parse(source)))
+    reads = [node for node in nodes if isinstance(node, ast.Attribute)]
+    # names of the file's own classes and functions
+    own = {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
+    of_self = [each for each in reads if ast.unparse(each.value) in ("self", "cls")]
+    own |= {each.attr for each in of_self}
+    for each in reads:
+        is_foreign = is_private(each.attr) and each.attr not in (*own, *OF_OTHERS)
+        if is_foreign or each.attr == "SimpleNamespace":
+            yield ast.unparse(each)
+    yield from (node.id for node in nodes if isinstance(node, ast.Name) and "SimpleNa" in node.id)
+
+
+def test_no_test_reads_a_private_name_of_umpc_or_fakes_an_object_without_a_type():
+    tests = ROOT.parent / "tests"
+    found = {
+        file.relative_to(tests).as_posix(): names
+        for file in sorted(tests.rglob("*.py"))
+        if (names := list(private_reads(file.read_text(encoding="utf-8"))))
+    }
+    assert found == {}
+
+
+@pytest.mark.parametrize(
+    "source", ["side._noise", "types.SimpleNamespace(a=1)", "SimpleNamespace()"]
+)
+def test_a_private_name_and_an_object_without_a_type_are_found(source):
+    assert list(private_reads(source))
