@@ -32,10 +32,12 @@ from spec.zero_shares import public_key
 Study = dict[str, Any]
 """hash; hash_key (of the trees, 16 bytes, public); cells (D); fewest people; names, keys (of
 certificates) and box_keys (X25519, made for this study) of both aggregators; people: the key of
-each place, with which a person signs; relay: the coordinator."""
+each place, with which a person signs; relay: the coordinator. The hash is of all of these, and of
+bins and closing time."""
 Person = dict[str, Any]
-"""place, secret; cell; signing_key; randomness: nonce (32 bytes), signature_nonce, box_secrets (of
-X25519, one for each aggregator)."""
+"""place, secret; cell; signing_key; randomness: nonce (32 bytes), signature_nonces and box_secrets
+(of X25519), one for each aggregator. A box secret seals one text: who asks again sends the same
+bytes."""
 Row = tuple[int, int, bytes]
 """An aggregator's row of a person: place, number, and the receipt."""
 NUMBER_BYTES = 4
@@ -46,18 +48,18 @@ BOX_BYTES = 32 + NUMBER_BYTES + NONCE_BYTES + 64 + 16
 # --- deal: dealer → person, dealer → aggregators ---
 
 
-def offset(study: Study, secret: bytes) -> int:
+def offset(study: Study, place: int, secret: bytes) -> int:
     """r, uniform but for D/2^128: person and dealer know it, and nobody else.
 
-    It is made of the study's hash, so no number serves two studies.
+    It is made of the study's hash and the place, so no number serves two of them.
     """
-    word = int.from_bytes(derive(secret, "person's cell", study["hash"])[:16], "little")
+    word = int.from_bytes(derive(secret, "person's cell", study["hash"], place)[:16], "little")
     return word * study["cells"] >> 128
 
 
 def moved_on(secret: bytes) -> bytes:
-    """An enrolment's secret after a study. The former one is deleted at both ends, so who takes
-    the secret later opens no number of an earlier study."""
+    """An enrolment's secret after a study. The former one is deleted at both ends, and at the
+    dealer all that was dealt, so who takes the secret later opens no number of an earlier study."""
     return derive(secret, "next study")
 
 
@@ -68,12 +70,22 @@ def roots(study: Study, seed: bytes) -> list[int]:
 
 
 def deal(study: Study, secrets: list[bytes], seeds: list[bytes]) -> list[Key]:
-    """The keys of all places, the same bytes for both. Args: secrets: by place. seeds: of both."""
+    """The keys of all places, the same bytes for both. Args: secrets: by place. seeds: of both.
+
+    Once for these seeds: other keys over the same roots would show the cell.
+    """
     rows = zip(secrets, *(roots(study, seed) for seed in seeds), strict=True)
     return [
-        point_functions.generate(study["cells"], offset(study, secret), [*both], study["hash_key"])
-        for secret, *both in rows
+        point_functions.generate(
+            study["cells"], offset(study, place, secret), [*both], study["hash_key"]
+        )
+        for place, (secret, *both) in enumerate(rows)
     ]
+
+
+def dealt_digest(keys: list[Key]) -> bytes:
+    """A digest of the keys, by which both aggregators know that they have the same."""
+    return digest(b"umpc keys of people 1", point_functions.encode(keys))
 
 
 # --- send: person → both aggregators ---
@@ -90,7 +102,7 @@ def receipt(study: Study, place: int, number: int, nonce: bytes) -> bytes:
 
 def send(study: Study, person: Person) -> list[bytes]:
     """A person's two boxes, which may go through anybody but are opened by one aggregator each."""
-    number = (person["cell"] - offset(study, person["secret"])) % study["cells"]
+    number = (person["cell"] - offset(study, person["place"], person["secret"])) % study["cells"]
     return send_number(study, person, [number, number])
 
 
@@ -99,7 +111,7 @@ def send_number(study: Study, person: Person, numbers: list[int]) -> list[bytes]
     boxes = []
     for side, number in enumerate(numbers):
         told = receipt(study, person["place"], number, person["nonce"])
-        signature = sign(person["signing_key"], told, person["signature_nonce"])
+        signature = sign(person["signing_key"], told, person["signature_nonces"][side])
         text = number.to_bytes(NUMBER_BYTES, "little") + person["nonce"] + signature
         secret = person["box_secrets"][side]
         boxes.append(seal(study, side, person["place"], secret, text))
@@ -148,7 +160,7 @@ def accept(
     require(number < study["cells"], "a number is a cell")
     told = receipt(study, place, number, nonce)
     require(is_signature(study["people"][place], told, signature), "a person signed the number")
-    # two numbers under one r tell the difference of two values
+    # two numbers under one r are two votes; an aggregator that has both knows how they differ
     former = [row for row in stored if row[0] == place]
     require(former in ([], [(place, number, told)]), "one number a place")
     return stored if former else [*stored, (place, number, told)]
@@ -174,11 +186,15 @@ def counted(
     return found
 
 
-def counted_statement(study: Study, rows: list[Row]) -> bytes:
-    """Both sign it, once a study: it fixes n and every number. It hides the numbers from the
-    dealer, because a receipt does."""
+def counted_statement(study: Study, rows: list[Row], dealt: bytes) -> bytes:
+    """Both sign it, once a study: n, which the dealer reads, and a digest that fixes every number
+    and all keys. It hides the numbers from the dealer, because a receipt does.
+
+    Args: dealt: the digest of the keys.
+    """
     parts = [place.to_bytes(8, "little") + told for place, told in listed(rows)]
-    return digest(b"umpc counted people 1", study["hash"], *parts)
+    fixed = digest(b"umpc counted people 1", study["hash"], dealt, *parts)
+    return len(rows).to_bytes(8, "little") + fixed
 
 
 def check_counted(study: Study, statement: bytes, signatures: list[bytes], blamed: str) -> bytes:
@@ -237,7 +253,8 @@ def run(
                 stored[side] = accept(study, side, secret, stored[side], place, box)
     lists = [listed(rows) for rows in stored]
     rows = [counted(study, stored[s], lists[1 - s], study["names"][1 - s]) for s in (0, 1)]
-    statements = [counted_statement(study, each) for each in rows]
+    dealt_keys = dealt_digest(keys)
+    statements = [counted_statement(study, each, dealt_keys) for each in rows]
     signatures = [
         sign(own["signing_key"], statement, own["nonces"][0])
         for own, statement in zip(owns, statements, strict=True)

@@ -40,7 +40,7 @@ PEOPLE: list[Person] = [
         "cell": cell,
         "signing_key": 2**130 + place,
         "nonce": counting(20 + place),
-        "signature_nonce": 2**202 + place,
+        "signature_nonces": [2**202 + 2 * place, 2**202 + 2 * place + 1],
         "box_secrets": [counting(40 + 2 * place), counting(41 + 2 * place)],
     }
     for place, cell in enumerate(VALUES)
@@ -110,7 +110,9 @@ COUNTED: Arguments = {
     "theirs": listed(OTHER_ROWS),
     "other": "south",
 }
-STATEMENT = counted_statement(STUDY, ROWS)
+DEALT = counting(90)
+"""It stands for a digest of the keys."""
+STATEMENT = counted_statement(STUDY, ROWS, DEALT)
 
 
 def _signed(*statements: bytes) -> list[bytes]:
@@ -132,7 +134,7 @@ GOOD: Good = [
         "a person tells two numbers, and another one tells one aggregator only",
         {**RUN, "instead": [[3, TWO_NUMBERS], [1, [SECOND[0], b""]]]},
     ),
-    ("offset", "the cell of a person", {"study": STUDY, "secret": counting(5)}),
+    ("offset", "the cell of a person", {"study": STUDY, "place": 5, "secret": counting(5)}),
     ("moved_on", "a secret after a study", {"secret": counting(5)}),
     ("taken", "three people", TAKEN),
     (
@@ -175,7 +177,15 @@ BAD: Bad = [
     (
         "check_counted",
         "two aggregators signed different people",
-        {**CHECKED, "signatures": _signed(STATEMENT, counted_statement(STUDY, OTHER_ROWS))},
+        {**CHECKED, "signatures": _signed(STATEMENT, counted_statement(STUDY, OTHER_ROWS, DEALT))},
+    ),
+    (
+        "check_counted",
+        "two aggregators have other keys",
+        {
+            **CHECKED,
+            "signatures": _signed(STATEMENT, counted_statement(STUDY, ROWS, counting(91))),
+        },
     ),
     (
         "check_counted",
@@ -183,7 +193,7 @@ BAD: Bad = [
         {
             **CHECKED,
             "study": STUDY,
-            "signatures": _signed(*(counted_statement(OTHER_STUDY, ROWS) for _ in OWNS)),
+            "signatures": _signed(*(counted_statement(OTHER_STUDY, ROWS, DEALT) for _ in OWNS)),
         },
     ),
 ]

@@ -104,7 +104,7 @@ def test_the_tables_add_up_to_the_histogram_and_the_release_is_that_of_the_clear
 
 def number_of(place: int) -> int:
     """x − r mod D."""
-    return (VALUES[place] - offset(STUDY, PEOPLE[place]["secret"])) % D
+    return (VALUES[place] - offset(STUDY, place, PEOPLE[place]["secret"])) % D
 
 
 # --- what a process sees, and what a missing rule would tell it ---
@@ -114,7 +114,7 @@ def test_a_number_is_uniform_whatever_the_value_is():
     """The dealer's r is below D with odds that differ by 2^−128 at most, so numbers are, too."""
     for cells in (2, 3, 12):
         study = {**STUDY, "cells": cells}
-        drawn = Counter(offset(study, bytes([i, j] * 16)) for i in range(64) for j in range(64))
+        drawn = Counter(offset(study, 0, bytes([i, j] * 16)) for i in range(64) for j in range(64))
         assert sorted(drawn) == list(range(cells))
         spread = max(abs(each - 4096 / cells) for each in drawn.values())
         assert spread < 6 * (4096 / cells) ** 0.5
@@ -135,7 +135,7 @@ def test_a_receipt_without_its_nonce_tells_the_dealer_the_value():
     """The dealer knows r, and the list of receipts is public."""
 
     def found(told: bytes, nonce: bytes) -> list[int]:
-        r = offset(STUDY, PEOPLE[0]["secret"])
+        r = offset(STUDY, 0, PEOPLE[0]["secret"])
         numbers = (n for n in range(D) if receipt(STUDY, 0, n, nonce) == told)
         return [(number + r) % D for number in numbers]
 
@@ -150,7 +150,7 @@ def test_two_numbers_under_one_key_tell_the_difference_of_two_values():
     stored = accept(STUDY, 0, secret, [], 0, send(STUDY, first)[0])
     with pytest.raises(Refused, match="one number a place"):
         accept(STUDY, 0, secret, stored, 0, send(STUDY, changed)[0])
-    # without the mark on its disk, the aggregator has both numbers
+    # the mark keeps the count right; whoever opened both boxes knows the difference
     other = accept(STUDY, 0, secret, [], 0, send(STUDY, changed)[0])
     assert (other[0][1] - stored[0][1]) % D == 7
 
@@ -158,8 +158,8 @@ def test_two_numbers_under_one_key_tell_the_difference_of_two_values():
 def test_a_secret_of_another_study_opens_no_number():
     assert moved_on(PEOPLE[0]["secret"]) != PEOPLE[0]["secret"]
     studies = [{**STUDY, "hash": bytes([label]) * 32, "cells": 1 << 20} for label in range(50)]
-    now = {offset(study, PEOPLE[0]["secret"]) for study in studies}
-    later = {offset(study, moved_on(PEOPLE[0]["secret"])) for study in studies}
+    now = {offset(study, 0, PEOPLE[0]["secret"]) for study in studies}
+    later = {offset(study, 0, moved_on(PEOPLE[0]["secret"])) for study in studies}
     assert len(now | later) == 100
 
 
@@ -215,8 +215,39 @@ def test_rows_that_differ_are_not_counted_and_both_sides_agree_on_the_rest():
         lists = [listed(each) for each in stored]
         rows = [counted(study, stored[s], lists[1 - s], "other") for s in (0, 1)]
         assert rows[0] == rows[1] and [place for place, _, _ in rows[0]] == sorted(due)
-        seen.add(counted_statement(study, rows[0]))
+        seen.add(counted_statement(study, rows[0], bytes(32)))
     assert len(seen) > 5
+
+
+def test_one_secret_at_two_places_has_two_cells():
+    study = {**STUDY, "cells": 1 << 20}
+    assert len({offset(study, place, PEOPLE[0]["secret"]) for place in range(50)}) == 50
+
+
+def test_two_dealings_over_one_seed_show_both_cells():
+    """One leaf, so both keys differ at the two cells alone: a seed of roots deals once."""
+    study, secrets = {**STUDY, "cells": 8}, RUN["dealt"]["secrets"]
+    cells = {offset(study, 0, secret) for secret in secrets[:2]}
+    first, second = (deal(study, [secret, *secrets[1:]], SEEDS)[0][1] for secret in secrets[:2])
+    assert len(cells) == 2 and {n for n in range(8) if first[n] != second[n]} == cells
+
+
+def test_a_dealer_can_let_a_person_count_many_times():
+    """Both halves of a key add up to 40 at its cell, and to 0 elsewhere."""
+    secrets = RUN["dealt"]["secrets"]
+    keys = deal(STUDY, secrets, SEEDS)
+    corrections, leaf = keys[0]
+    place = offset(STUDY, 0, secrets[0]) % len(leaf)
+    for sign in (-1, 1):
+        more = [(each + sign * 39 * (n == place)) % MODULUS for n, each in enumerate(leaf)]
+        sums = [
+            add_up(side, D, [(corrections, more)], [0], roots(STUDY, seed)[:1], STUDY["hash_key"])
+            for side, seed in enumerate(SEEDS)
+        ]
+        opened = sorted((a + b) % MODULUS for a, b in zip(*sums, strict=True))
+        if opened == [0] * (D - 1) + [40]:
+            return
+    raise AssertionError("no sign gives 40")
 
 
 def test_wrong_keys_of_the_dealer_spoil_the_sum_and_are_not_noticed():
