@@ -256,6 +256,7 @@ td, th { padding: .25rem .75rem .25rem 0; overflow-wrap: anywhere; }
 td { min-width: 6em; }
 th { text-align: right; }
 td.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+@media screen and (max-width: 600px) { td.number { white-space: normal; } }
 tr { border-bottom: 1px solid var(--line); }
 svg { width: 100%; height: auto; }
 svg text { fill: var(--ink); }
