@@ -33,7 +33,7 @@ GRADE = {
     "epsilon": "0.01",
 }
 Row = tuple[str, str]
-"""Who was killed, and how far the study was: the charges by then."""
+"""The killed process, and the charges that were there by then."""
 
 
 @pytest.fixture(scope="module")
