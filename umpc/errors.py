@@ -37,6 +37,7 @@ UmpcError
 │   ├── PeerUnavailable         a peer could not be reached
 │   ├── PeerLost                a peer was connected and went away
 │   └── StepTimeout             a step took longer than its deadline
+├── MessageRefused              a person's message or token is not taken; says why
 ├── StudyAborted                another participant ended the study
 └── PreparationError            a site cannot keep a study that is prepared ahead
     └── PreparationLost         a site no longer has what was prepared for the study
@@ -241,6 +242,10 @@ class StepTimeout(TransportError):
 
 class StudyAborted(UmpcError):
     exit_code = 60
+
+
+class MessageRefused(UmpcError):
+    exit_code = 61
 
 
 class PreparationError(UmpcError):

@@ -427,6 +427,116 @@ class AnswerRequest(_message.Message):
     statements: _containers.RepeatedScalarFieldContainer[bytes]
     def __init__(self, attempt: _Optional[bytes] = ..., statements: _Optional[_Iterable[bytes]] = ...) -> None: ...
 
+class PeopleList(_message.Message):
+    __slots__ = ("study", "keys")
+    STUDY_FIELD_NUMBER: _ClassVar[int]
+    KEYS_FIELD_NUMBER: _ClassVar[int]
+    study: bytes
+    keys: bytes
+    def __init__(self, study: _Optional[bytes] = ..., keys: _Optional[bytes] = ...) -> None: ...
+
+class PeopleOpening(_message.Message):
+    __slots__ = ("progress", "opened")
+    PROGRESS_FIELD_NUMBER: _ClassVar[int]
+    OPENED_FIELD_NUMBER: _ClassVar[int]
+    progress: Progress
+    opened: PeopleOpened
+    def __init__(self, progress: _Optional[_Union[Progress, _Mapping]] = ..., opened: _Optional[_Union[PeopleOpened, _Mapping]] = ...) -> None: ...
+
+class PeopleOpened(_message.Message):
+    __slots__ = ("box_key", "certificate", "signature")
+    BOX_KEY_FIELD_NUMBER: _ClassVar[int]
+    CERTIFICATE_FIELD_NUMBER: _ClassVar[int]
+    SIGNATURE_FIELD_NUMBER: _ClassVar[int]
+    box_key: bytes
+    certificate: bytes
+    signature: bytes
+    def __init__(self, box_key: _Optional[bytes] = ..., certificate: _Optional[bytes] = ..., signature: _Optional[bytes] = ...) -> None: ...
+
+class PeopleStudy(_message.Message):
+    __slots__ = ("hash", "already")
+    HASH_FIELD_NUMBER: _ClassVar[int]
+    ALREADY_FIELD_NUMBER: _ClassVar[int]
+    hash: bytes
+    already: int
+    def __init__(self, hash: _Optional[bytes] = ..., already: _Optional[int] = ...) -> None: ...
+
+class PeoplePart(_message.Message):
+    __slots__ = ("hash", "data")
+    HASH_FIELD_NUMBER: _ClassVar[int]
+    DATA_FIELD_NUMBER: _ClassVar[int]
+    hash: bytes
+    data: bytes
+    def __init__(self, hash: _Optional[bytes] = ..., data: _Optional[bytes] = ...) -> None: ...
+
+class PeopleCounted(_message.Message):
+    __slots__ = ("statement", "signature")
+    STATEMENT_FIELD_NUMBER: _ClassVar[int]
+    SIGNATURE_FIELD_NUMBER: _ClassVar[int]
+    statement: bytes
+    signature: bytes
+    def __init__(self, statement: _Optional[bytes] = ..., signature: _Optional[bytes] = ...) -> None: ...
+
+class PeopleSigned(_message.Message):
+    __slots__ = ("hash", "statement", "signatures", "certificates")
+    HASH_FIELD_NUMBER: _ClassVar[int]
+    STATEMENT_FIELD_NUMBER: _ClassVar[int]
+    SIGNATURES_FIELD_NUMBER: _ClassVar[int]
+    CERTIFICATES_FIELD_NUMBER: _ClassVar[int]
+    hash: bytes
+    statement: bytes
+    signatures: _containers.RepeatedScalarFieldContainer[bytes]
+    certificates: _containers.RepeatedScalarFieldContainer[bytes]
+    def __init__(self, hash: _Optional[bytes] = ..., statement: _Optional[bytes] = ..., signatures: _Optional[_Iterable[bytes]] = ..., certificates: _Optional[_Iterable[bytes]] = ...) -> None: ...
+
+class SecretsRequest(_message.Message):
+    __slots__ = ("hash", "requests")
+    HASH_FIELD_NUMBER: _ClassVar[int]
+    REQUESTS_FIELD_NUMBER: _ClassVar[int]
+    hash: bytes
+    requests: _containers.RepeatedCompositeFieldContainer[SecretRequest]
+    def __init__(self, hash: _Optional[bytes] = ..., requests: _Optional[_Iterable[_Union[SecretRequest, _Mapping]]] = ...) -> None: ...
+
+class SecretRequest(_message.Message):
+    __slots__ = ("place", "device", "signature")
+    PLACE_FIELD_NUMBER: _ClassVar[int]
+    DEVICE_FIELD_NUMBER: _ClassVar[int]
+    SIGNATURE_FIELD_NUMBER: _ClassVar[int]
+    place: int
+    device: bytes
+    signature: bytes
+    def __init__(self, place: _Optional[int] = ..., device: _Optional[bytes] = ..., signature: _Optional[bytes] = ...) -> None: ...
+
+class SubmitRequest(_message.Message):
+    __slots__ = ("hash", "boxes")
+    HASH_FIELD_NUMBER: _ClassVar[int]
+    BOXES_FIELD_NUMBER: _ClassVar[int]
+    hash: bytes
+    boxes: _containers.RepeatedCompositeFieldContainer[PersonBox]
+    def __init__(self, hash: _Optional[bytes] = ..., boxes: _Optional[_Iterable[_Union[PersonBox, _Mapping]]] = ...) -> None: ...
+
+class PersonBox(_message.Message):
+    __slots__ = ("place", "box")
+    PLACE_FIELD_NUMBER: _ClassVar[int]
+    BOX_FIELD_NUMBER: _ClassVar[int]
+    place: int
+    box: bytes
+    def __init__(self, place: _Optional[int] = ..., box: _Optional[bytes] = ...) -> None: ...
+
+class PeopleReplies(_message.Message):
+    __slots__ = ("replies",)
+    REPLIES_FIELD_NUMBER: _ClassVar[int]
+    replies: _containers.RepeatedCompositeFieldContainer[PersonReply]
+    def __init__(self, replies: _Optional[_Iterable[_Union[PersonReply, _Mapping]]] = ...) -> None: ...
+
+class PersonReply(_message.Message):
+    __slots__ = ("data", "failure")
+    DATA_FIELD_NUMBER: _ClassVar[int]
+    FAILURE_FIELD_NUMBER: _ClassVar[int]
+    data: bytes
+    failure: Failure
+    def __init__(self, data: _Optional[bytes] = ..., failure: _Optional[_Union[Failure, _Mapping]] = ...) -> None: ...
+
 class ShuffleRequest(_message.Message):
     __slots__ = ("begin", "frame")
     BEGIN_FIELD_NUMBER: _ClassVar[int]

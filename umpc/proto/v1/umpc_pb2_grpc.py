@@ -57,6 +57,26 @@ class NodeStub:
                 request_serializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.PeerMessage.SerializeToString,
                 response_deserializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.PeerMessage.FromString,
                 _registered_method=True)
+        self.OpenPeople = channel.stream_stream(
+                '/umpc.v1.Node/OpenPeople',
+                request_serializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.PeopleList.SerializeToString,
+                response_deserializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.PeopleOpening.FromString,
+                _registered_method=True)
+        self.ListPeople = channel.unary_stream(
+                '/umpc.v1.Node/ListPeople',
+                request_serializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.PeopleStudy.SerializeToString,
+                response_deserializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.PeoplePart.FromString,
+                _registered_method=True)
+        self.CountPeople = channel.stream_unary(
+                '/umpc.v1.Node/CountPeople',
+                request_serializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.PeoplePart.SerializeToString,
+                response_deserializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.PeopleCounted.FromString,
+                _registered_method=True)
+        self.SumPeople = channel.unary_stream(
+                '/umpc.v1.Node/SumPeople',
+                request_serializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.PeopleSigned.SerializeToString,
+                response_deserializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.PeopleOpening.FromString,
+                _registered_method=True)
 
 
 class NodeServicer:
@@ -93,6 +113,35 @@ class NodeServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def OpenPeople(self, request_iterator, context):
+        """To an aggregator: a study of people is opened, with the key of each place. It gets the dealer's
+        keys and answers with its box key.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListPeople(self, request, context):
+        """After the closing time: its rows of (place, receipt), by place.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def CountPeople(self, request_iterator, context):
+        """The other aggregator's rows; it signs those that both have, once.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def SumPeople(self, request, context):
+        """What both signed; it adds up its share of the table and forgets keys and numbers.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_NodeServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -115,6 +164,26 @@ def add_NodeServicer_to_server(servicer, server):
                     servicer.Peer,
                     request_deserializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.PeerMessage.FromString,
                     response_serializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.PeerMessage.SerializeToString,
+            ),
+            'OpenPeople': grpc.stream_stream_rpc_method_handler(
+                    servicer.OpenPeople,
+                    request_deserializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.PeopleList.FromString,
+                    response_serializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.PeopleOpening.SerializeToString,
+            ),
+            'ListPeople': grpc.unary_stream_rpc_method_handler(
+                    servicer.ListPeople,
+                    request_deserializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.PeopleStudy.FromString,
+                    response_serializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.PeoplePart.SerializeToString,
+            ),
+            'CountPeople': grpc.stream_unary_rpc_method_handler(
+                    servicer.CountPeople,
+                    request_deserializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.PeoplePart.FromString,
+                    response_serializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.PeopleCounted.SerializeToString,
+            ),
+            'SumPeople': grpc.unary_stream_rpc_method_handler(
+                    servicer.SumPeople,
+                    request_deserializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.PeopleSigned.FromString,
+                    response_serializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.PeopleOpening.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -238,6 +307,278 @@ class Node:
             metadata,
             _registered_method=True)
 
+    @staticmethod
+    def OpenPeople(request_iterator,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.stream_stream(
+            request_iterator,
+            target,
+            '/umpc.v1.Node/OpenPeople',
+            umpc_dot_proto_dot_v1_dot_umpc__pb2.PeopleList.SerializeToString,
+            umpc_dot_proto_dot_v1_dot_umpc__pb2.PeopleOpening.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListPeople(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/umpc.v1.Node/ListPeople',
+            umpc_dot_proto_dot_v1_dot_umpc__pb2.PeopleStudy.SerializeToString,
+            umpc_dot_proto_dot_v1_dot_umpc__pb2.PeoplePart.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CountPeople(request_iterator,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.stream_unary(
+            request_iterator,
+            target,
+            '/umpc.v1.Node/CountPeople',
+            umpc_dot_proto_dot_v1_dot_umpc__pb2.PeoplePart.SerializeToString,
+            umpc_dot_proto_dot_v1_dot_umpc__pb2.PeopleCounted.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SumPeople(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/umpc.v1.Node/SumPeople',
+            umpc_dot_proto_dot_v1_dot_umpc__pb2.PeopleSigned.SerializeToString,
+            umpc_dot_proto_dot_v1_dot_umpc__pb2.PeopleOpening.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+
+class PeopleStub:
+    """For people, over TLS in which the server alone shows a certificate.
+    """
+
+    def __init__(self, channel):
+        """Constructor.
+
+        Args:
+            channel: A grpc.Channel.
+        """
+        self.Secrets = channel.unary_unary(
+                '/umpc.v1.People/Secrets',
+                request_serializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.SecretsRequest.SerializeToString,
+                response_deserializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.PeopleReplies.FromString,
+                _registered_method=True)
+        self.Submit = channel.unary_unary(
+                '/umpc.v1.People/Submit',
+                request_serializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.SubmitRequest.SerializeToString,
+                response_deserializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.PeopleReplies.FromString,
+                _registered_method=True)
+        self.Counted = channel.unary_stream(
+                '/umpc.v1.People/Counted',
+                request_serializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.PeopleStudy.SerializeToString,
+                response_deserializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.PeoplePart.FromString,
+                _registered_method=True)
+
+
+class PeopleServicer:
+    """For people, over TLS in which the server alone shows a certificate.
+    """
+
+    def Secrets(self, request, context):
+        """To the dealer: the secret of a place, once, sealed to the device.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Submit(self, request, context):
+        """To an aggregator: boxes of people, and a receipt for each.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Counted(self, request, context):
+        """To an aggregator: the rows of (place, receipt) that were counted.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+
+def add_PeopleServicer_to_server(servicer, server):
+    rpc_method_handlers = {
+            'Secrets': grpc.unary_unary_rpc_method_handler(
+                    servicer.Secrets,
+                    request_deserializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.SecretsRequest.FromString,
+                    response_serializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.PeopleReplies.SerializeToString,
+            ),
+            'Submit': grpc.unary_unary_rpc_method_handler(
+                    servicer.Submit,
+                    request_deserializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.SubmitRequest.FromString,
+                    response_serializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.PeopleReplies.SerializeToString,
+            ),
+            'Counted': grpc.unary_stream_rpc_method_handler(
+                    servicer.Counted,
+                    request_deserializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.PeopleStudy.FromString,
+                    response_serializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.PeoplePart.SerializeToString,
+            ),
+    }
+    generic_handler = grpc.method_handlers_generic_handler(
+            'umpc.v1.People', rpc_method_handlers)
+    server.add_generic_rpc_handlers((generic_handler,))
+    server.add_registered_method_handlers('umpc.v1.People', rpc_method_handlers)
+
+
+ # This class is part of an EXPERIMENTAL API.
+class People:
+    """For people, over TLS in which the server alone shows a certificate.
+    """
+
+    @staticmethod
+    def Secrets(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/umpc.v1.People/Secrets',
+            umpc_dot_proto_dot_v1_dot_umpc__pb2.SecretsRequest.SerializeToString,
+            umpc_dot_proto_dot_v1_dot_umpc__pb2.PeopleReplies.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Submit(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/umpc.v1.People/Submit',
+            umpc_dot_proto_dot_v1_dot_umpc__pb2.SubmitRequest.SerializeToString,
+            umpc_dot_proto_dot_v1_dot_umpc__pb2.PeopleReplies.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Counted(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/umpc.v1.People/Counted',
+            umpc_dot_proto_dot_v1_dot_umpc__pb2.PeopleStudy.SerializeToString,
+            umpc_dot_proto_dot_v1_dot_umpc__pb2.PeoplePart.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
 
 class DealerStub:
     """Missing associated documentation comment in .proto file."""
@@ -262,6 +603,16 @@ class DealerStub:
                 '/umpc.v1.Dealer/Answer',
                 request_serializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.AnswerRequest.SerializeToString,
                 response_deserializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.Frame.FromString,
+                _registered_method=True)
+        self.OpenPeople = channel.stream_stream(
+                '/umpc.v1.Dealer/OpenPeople',
+                request_serializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.PeopleList.SerializeToString,
+                response_deserializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.PeopleOpening.FromString,
+                _registered_method=True)
+        self.PeopleKeys = channel.unary_stream(
+                '/umpc.v1.Dealer/PeopleKeys',
+                request_serializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.PeopleStudy.SerializeToString,
+                response_deserializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.PeoplePart.FromString,
                 _registered_method=True)
 
 
@@ -288,6 +639,20 @@ class DealerServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def OpenPeople(self, request_iterator, context):
+        """A study of people is opened, with the key of each place.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def PeopleKeys(self, request, context):
+        """To an aggregator: its seed of roots, and then the keys of all places, the same to both.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_DealerServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -305,6 +670,16 @@ def add_DealerServicer_to_server(servicer, server):
                     servicer.Answer,
                     request_deserializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.AnswerRequest.FromString,
                     response_serializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.Frame.SerializeToString,
+            ),
+            'OpenPeople': grpc.stream_stream_rpc_method_handler(
+                    servicer.OpenPeople,
+                    request_deserializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.PeopleList.FromString,
+                    response_serializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.PeopleOpening.SerializeToString,
+            ),
+            'PeopleKeys': grpc.unary_stream_rpc_method_handler(
+                    servicer.PeopleKeys,
+                    request_deserializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.PeopleStudy.FromString,
+                    response_serializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.PeoplePart.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -388,6 +763,60 @@ class Dealer:
             '/umpc.v1.Dealer/Answer',
             umpc_dot_proto_dot_v1_dot_umpc__pb2.AnswerRequest.SerializeToString,
             umpc_dot_proto_dot_v1_dot_umpc__pb2.Frame.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def OpenPeople(request_iterator,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.stream_stream(
+            request_iterator,
+            target,
+            '/umpc.v1.Dealer/OpenPeople',
+            umpc_dot_proto_dot_v1_dot_umpc__pb2.PeopleList.SerializeToString,
+            umpc_dot_proto_dot_v1_dot_umpc__pb2.PeopleOpening.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def PeopleKeys(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/umpc.v1.Dealer/PeopleKeys',
+            umpc_dot_proto_dot_v1_dot_umpc__pb2.PeopleStudy.SerializeToString,
+            umpc_dot_proto_dot_v1_dot_umpc__pb2.PeoplePart.FromString,
             options,
             channel_credentials,
             insecure,
