@@ -212,7 +212,8 @@ class DealerServer(rpc.DealerServicer):
         members = codec.decode_members(request.members)
         openings = codec.decode_openings(request.openings)
         signatures = codec.decode_signatures(request.signatures)
-        check_agreed(study, members, signatures, self.verify, caller)
+        keys = check_agreed(study, members, signatures, self.verify, caller)
+        protocol_of(study).check_members(study, members, keys)
         check_openings(study, members, openings, caller)
         attempt = attempt_of(study, members, openings)
         if not isinstance(attempt, SharedAttempt):
