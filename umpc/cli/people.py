@@ -136,7 +136,7 @@ def open_study(study: Path, into: Path, doors: tuple[str, ...]) -> None:
 
     proposed = ProposedStudy.load(study)
     document, identity, keys = proposed.document, proposed.identity, _list_of(study)
-    names = [dealer_of(document).name, *(node.name for node in document.nodes)]
+    names = [dealer_of(document)[0], *(node.name for node in document.nodes)]
     addresses = dict(named_value("--door", each) for each in doors)
     if sorted(addresses) != sorted(names):
         raise ConfigError(
@@ -401,7 +401,13 @@ def _people_of(invited: Invited, table: Path, tokens: Path) -> Iterator[Person]:
                             f"{tokens} has {first + at - 1:,} tokens, and {table} has more rows: "
                             "give a token for each row"
                         )
-                    yield Person(*read_token(line), cell)
+                    try:
+                        place, seed = read_token(line)
+                    except MessageRefused as error:
+                        raise MessageRefused(
+                            f"{tokens}, line {first + at}: {error.message}"
+                        ) from None
+                    yield Person(place, seed, cell)
                 first += len(batch)
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(
