@@ -45,8 +45,9 @@ def echoed(study: bytes, boxes) -> list[bytes | MessageRefused]:
 
 @contextlib.asynccontextmanager
 async def opened(identity, most=10**6, **behind) -> AsyncIterator[str]:
-    server = PublicDoor(identity, Behind(**{"submit": echoed, **behind}), most)
-    address = await server.start(reserved_address())
+    parts = Behind(**{"submit": echoed, **behind})
+    server = PublicDoor(identity, parts, reserved_address(), most)
+    address = await server.start()
     try:
         yield address
     finally:

@@ -51,6 +51,7 @@ THREADS = 16
 MOST_ADDRESSES = 1 << 16
 """Addresses whose spending is remembered, those that called last."""
 MOST_STREAMS = 16
+SWEEP_SECONDS = 60
 
 OPTIONS = (
     *((key, value) for key, value in COMMON if key != "grpc.max_receive_message_length"),
@@ -74,25 +75,38 @@ class Behind:
     """What answers behind a door. The dealer's has secrets, and an aggregator's the others.
 
     secrets: requests (place, device key, signature). submit: boxes (place, box).
-    counted: a study's hash → parts of its counted rows.
+    counted: a study's hash → parts of its counted rows. sweep: forgets what is due.
     """
 
     secrets: Answer | None = None
     submit: Answer | None = None
     counted: Callable[[bytes], Iterator[bytes]] | None = None
+    sweep: Callable[[], None] = lambda: None
 
 
 class PublicDoor:
-    """The door's server. Args: most: boxes a second of one address."""
+    """The door's server.
 
-    def __init__(self, identity: Identity, behind: Behind, most: int = MOST_PER_SECOND):
+    Args:
+        listen: "host:port".
+        most: boxes a second of one address; 0 for MOST_PER_SECOND.
+    """
+
+    def __init__(self, identity: Identity, behind: Behind, listen: str, most: int = 0):
         self._identity = identity
+        self._listen = listen
+        self._sweep = behind.sweep
+        self._sweeping: asyncio.Task[None] | None = None
         self._counted = behind.counted
-        self._budget = Budget(most)
+        self._budget = Budget(most or MOST_PER_SECOND)
         self._secrets = behind.secrets or self._has_none
         self._submit = behind.submit or self._has_none
         self._threads = ThreadPoolExecutor(THREADS, "people")
         self._waiting = 0
+        self._server: grpc.aio.Server | None = None
+
+    async def start(self) -> str:
+        """Listen. Returns: the address. Raises: AddressInUse, ConfigError."""
         self._server = grpc.aio.server(options=OPTIONS)
         unary, stream = grpc.unary_unary_rpc_method_handler, grpc.unary_stream_rpc_method_handler
         methods: Any = {
@@ -106,16 +120,25 @@ class PublicDoor:
         }
         generic = grpc.method_handlers_generic_handler("umpc.v1.People", handlers)
         self._server.add_generic_rpc_handlers((generic,))
-
-    async def start(self, listen: str) -> str:
-        """Listen. Returns: the address. Raises: AddressInUse, ConfigError."""
-        address = await bind(self._server, self._identity, listen, public=True)
+        address = await bind(self._server, self._identity, self._listen, public=True)
         await self._server.start()
+        self._sweeping = asyncio.create_task(self._sweep_often())
         return address
+
+    async def _sweep_often(self) -> None:
+        """Let what is behind the door forget what is due."""
+        while True:
+            await asyncio.sleep(SWEEP_SECONDS)
+            try:
+                await asyncio.to_thread(self._sweep)
+            except UmpcError as error:
+                log.error("%s", error.message)
 
     async def stop(self, grace: float) -> None:
         """Take no more calls, and end those that are not answered in so many seconds."""
-        await self._server.stop(grace)
+        if self._server is not None and self._sweeping is not None:
+            self._sweeping.cancel()
+            await self._server.stop(grace)
         self._threads.shutdown(wait=False)
 
     async def Secrets(self, request: Any, context: AnyContext) -> pb.PeopleReplies:
