@@ -22,6 +22,7 @@ PROCESS = (
     "umpc.logs",
     "umpc.text_file",
     "umpc.compute",
+    "umpc.people",
 )
 MAY_IMPORT = {
     "umpc/__init__.py": (),
@@ -72,6 +73,21 @@ MAY_IMPORT = {
         "umpc.protocols",
         "umpc.planning.reference_table",
         *BELOW_STUDY,
+    ),
+    "umpc/people/__init__.py": (),
+    "umpc/people/messages.py": (
+        "numpy",
+        "cryptography",
+        "umpc.crypto",
+        "umpc.mpc.arrays",
+        "umpc.errors",
+    ),
+    "umpc/people/places.py": (
+        "numpy",
+        "cryptography",
+        "umpc.crypto",
+        "umpc.people.messages",
+        "umpc.errors",
     ),
     "umpc/compute/__init__.py": (),
     "umpc/compute/executor.py": (
@@ -251,6 +267,7 @@ SANS_IO = (
     "umpc_papers/exact_sampling.py",
     "umpc/inference/",
     "umpc/dealer/material.py",
+    "umpc/people/messages.py",
 )
 IO = ("asyncio", "time", "socket", "random", "secrets", "os", "threading", "datetime", "subprocess")
 NEVER = ("random", "numpy.random", "pickle", "marshal", "shelve", "cPickle", "dill")

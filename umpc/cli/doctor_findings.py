@@ -23,7 +23,7 @@ from umpc.errors import ConfigError, NotNumeric, PolicyRefused, UmpcError, Unkno
 from umpc.node.approvals import REJECTED, Approvals, approvals_beside
 from umpc.node.config import NodeConfig
 from umpc.node.policy import ANYTHING, KINDS, Policy
-from umpc.node.table.survey import MOST_COLUMNS, ColumnKind, Survey
+from umpc.node.table.survey import MOST_COLUMNS, ColumnKind, TableSurvey
 from umpc.protocols.registry import decode_study
 
 Given = ParamSpec("Given")
@@ -108,7 +108,7 @@ def _is_open(config: NodeConfig) -> bool:
     return config.policy.fields is None and config.source.sql is None
 
 
-def check_columns(config: NodeConfig, survey: Survey) -> Iterator[Finding]:
+def check_columns(config: NodeConfig, survey: TableSurvey) -> Iterator[Finding]:
     """Yield a finding for each column that the policy names, or for all columns of a file."""
     policy = config.policy
     named = policy.public_labels | policy.public_filters | (policy.fields or frozenset())
@@ -153,7 +153,7 @@ def _left_out(columns: Sequence[str]) -> str:
     return told
 
 
-def _summary(names: Sequence[str], survey: Survey) -> Iterator[Finding]:
+def _summary(names: Sequence[str], survey: TableSurvey) -> Iterator[Finding]:
     """Yield one line for the columns of numbers, and one for those of words."""
     numbers = [name for name in names if survey.kinds[name].numbers]
     words = [name for name in names if survey.kinds[name].values and name not in numbers]
@@ -163,7 +163,7 @@ def _summary(names: Sequence[str], survey: Survey) -> Iterator[Finding]:
         yield Finding("columns", f"words, which a study uses by its categories: {_listed(words)}")
 
 
-def _misspelt(name: str, survey: Survey, *, is_open: bool) -> NotNumeric | None:
+def _misspelt(name: str, survey: TableSurvey, *, is_open: bool) -> NotNumeric | None:
     """Return an error where a column is mostly numbers, and has words beside them."""
     spelling = survey.spelling(name)
     if not spelling.words or not spelling.is_of_numbers:

@@ -65,12 +65,15 @@ def _encode(label: str | int | bytes) -> bytes:
 class Stream:
     """The AES-256-CTR key stream of a seed, from its start. Each byte is handed out once.
 
-    Args: seed: 32 bytes.
+    Args: seed: 32 bytes. first_block: blocks of 16 bytes that are left out.
     """
 
-    def __init__(self, seed: bytes):
+    def __init__(self, seed: bytes, first_block: int = 0):
         # spec/prg.py, `stream`
-        self._encryptor = Cipher(algorithms.AES(seed), FROM_THE_START).encryptor()
+        start = (
+            modes.CTR(first_block.to_bytes(BLOCK_BYTES, "big")) if first_block else FROM_THE_START
+        )
+        self._encryptor = Cipher(algorithms.AES(seed), start).encryptor()
 
     def __repr__(self) -> str:
         return "Stream(<redacted>)"

@@ -64,7 +64,7 @@ class ColumnKind:
 
 
 @dataclass(frozen=True)
-class Survey:
+class TableSurvey:
     """A table's columns and number of rows, and the kind of each column that was looked at.
 
     missing: the words that stand for no value. refused: the columns that no study can use, and
@@ -89,7 +89,7 @@ class Survey:
         return Spelling(kind.texts, kind.format, self.missing, elsewhere, typed)
 
 
-def survey_table(source: TableSource, names: Sequence[str] | None, site: TableSite) -> Survey:
+def survey_table(source: TableSource, names: Sequence[str] | None, site: TableSite) -> TableSurvey:
     """Read a table once, and count its rows and the values of some columns.
 
     This is for commands of the table's own owner.
@@ -109,13 +109,13 @@ def survey_table(source: TableSource, names: Sequence[str] | None, site: TableSi
     kinds = {name: each.refused for name, each in zip(table.names, table.columns, strict=True)}
     refused = {name: kind for name, kind in kinds.items() if kind}
     if not columns:
-        return Survey(table.names, found[0][0], {}, source.missing, refused)
+        return TableSurvey(table.names, found[0][0], {}, source.missing, refused)
     rows = sum(count for place, _, _, count, *_ in found if place == 0)
     looked_at = {
         name: _kind(columns[place], (each[1:] for each in found if each[0] == place))
         for place, name in enumerate(there)
     }
-    return Survey(table.names, rows, looked_at, source.missing, refused)
+    return TableSurvey(table.names, rows, looked_at, source.missing, refused)
 
 
 def _looked_at(names: Sequence[str] | None, table: Table, source: TableSource) -> list[str]:

@@ -1,0 +1,7 @@
+"""People with one value each: their messages, and the list of their places (docs/people.md).
+
+| file | what it holds |
+|---|---|
+| `messages.py` | secrets, boxes, receipts and signed lists: all cryptography of people |
+| `places.py` | the key of each place, the file that lists them, and the tokens of people |
+"""
