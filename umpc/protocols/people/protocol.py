@@ -65,8 +65,8 @@ class PeopleProtocol(GridProtocol):
         grid = grid_of(study)
         if not grid.counts:
             raise StudyError(
-                'a study of protocol = "people" counts people by their cells, and this kernel '
-                "adds up their values; take a kernel that compares values, such as kendall_tau"
+                'a study of protocol = "people" counts people by their cells, and no cell tells '
+                "all that this kernel takes of a person; take a kernel of plain fields"
             )
         if not 2 <= grid.cells <= MOST_CELLS:
             raise StudyError(

@@ -137,7 +137,8 @@ def _of_study(study: Study) -> Iterator[tuple[bool, str]]:
     )
     yield (
         study.degree in DEGREES,
-        f"is over pairs or triples of people, got {study.degree} record(s); take another statistic",
+        f"is over pairs or triples of people, got {study.degree} record(s); take another "
+        "statistic: a mean of x is that of the kernel (a.x + b.x) / 2",
     )
     unseen = "an aggregator sees no value, so it cannot"
     yield (
