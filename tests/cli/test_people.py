@@ -12,7 +12,6 @@ from click.testing import CliRunner
 from tests.support.people import people_study, with_terms
 from tests.support.people_doors import PLACES, TOKENS, Doors, aggregators
 from umpc.cli.main import umpc
-from umpc.cli.people import write_counted
 from umpc.coordinator.studyfile import load_study_file
 from umpc.errors import (
     CertificateError,
@@ -25,7 +24,7 @@ from umpc.errors import (
     UnknownField,
 )
 from umpc.people import messages
-from umpc.people.device import Receipt
+from umpc.people.device import Receipt, write_counted
 from umpc.people.places import place_key, read_keys, read_token, token_text
 from umpc.protocols.people.protocol import terms_of
 from umpc.transport.authority import Authority

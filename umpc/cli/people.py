@@ -267,12 +267,15 @@ def check(invitation: Path, receipts: Path, counted: Path | None) -> None:
     umpc people check invitation.json receipt.json --counted study.counted.csv
     """
     from umpc.api.study import run_now
-    from umpc.people.device import read_receipt
+    from umpc.people.device import read_counted, read_receipt
 
     invited = _invited(invitation)
     text = read_text(receipts, "a file of receipts", ConfigError)
     wanted = {read_receipt(line, invited).row for line in text.splitlines()}
-    lists = {str(counted): _listed(counted)} if counted else run_now(_lists(invited))
+    if counted:
+        lists = {str(counted): read_counted(counted)}
+    else:
+        lists = run_now(_lists(invited))
     for name, listed in lists.items():
         if missing := wanted - listed:
             places = sorted(int.from_bytes(row[:8], "little") for row in missing)
@@ -320,25 +323,6 @@ def _invited(path: Path) -> Invited:
     from umpc.people.device import check_invitation
 
     return check_invitation(read_text(path, "an invitation", ConfigError).encode())
-
-
-def write_counted(path: Path, rows: Iterable[bytes]) -> None:
-    """Write the public list of those who are counted. Args: rows: place and receipt."""
-    lines = (f"{int.from_bytes(row[:8], 'little')},{row[8:].hex()}\n" for row in rows)
-    write_text(path, "place,receipt\n" + "".join(lines), "the counted list", ConfigError)
-
-
-def _listed(path: Path) -> set[bytes]:
-    """The rows of a public list."""
-    lines = read_text(path, "a list of those who are counted", ConfigError).splitlines()[1:]
-    try:
-        pairs = [line.split(",") for line in lines]
-        return {int(place).to_bytes(8, "little") + bytes.fromhex(told) for place, told in pairs}
-    except (ValueError, OverflowError):
-        raise ConfigError(
-            f"{path}: a list of those who are counted was expected, as `umpc study run` writes it: "
-            "correct the path"
-        ) from None
 
 
 # --- people ---------------------------------------------------------------------------------------
@@ -404,9 +388,8 @@ def _people_of(invited: Invited, table: Path, tokens: Path) -> Iterator[Person]:
                     try:
                         place, seed = read_token(line)
                     except MessageRefused as error:
-                        raise MessageRefused(
-                            f"{tokens}, line {first + at}: {error.message}"
-                        ) from None
+                        where = f"{tokens}, line {first + at}"
+                        raise MessageRefused(f"{where}: {error.message}") from None
                     yield Person(place, seed, cell)
                 first += len(batch)
     except (OSError, UnicodeDecodeError) as error:

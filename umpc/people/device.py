@@ -68,6 +68,7 @@ from umpc.protocols.people.settings import PeopleSettings
 from umpc.protocols.registry import decode_study
 from umpc.study.document import Study, dealer_of
 from umpc.study.parts import exact
+from umpc.text_file import read_text, write_text
 from umpc.transport.certificates import clock, public_key_of, verify_certificate
 from umpc.ustat.schema import FieldSchema
 
@@ -506,3 +507,28 @@ class Device:
             for place, told, first, second in found:
                 study = self._invited.survey.hash.hex()
                 yield Receipt(study, place, told.hex(), (first.hex(), second.hex()))
+
+
+# --- the counted list -----------------------------------------------------------------------------
+
+
+def write_counted(path: Path, rows: Iterable[bytes]) -> None:
+    """Write the public list of those who are counted. Args: rows: place and receipt.
+
+    Raises: ConfigError.
+    """
+    lines = (f"{int.from_bytes(each[:8], 'little')},{each[8:].hex()}\n" for each in rows)
+    write_text(path, "place,receipt\n" + "".join(lines), "the counted list", ConfigError)
+
+
+def read_counted(path: Path) -> set[bytes]:
+    """The rows of a public list. Raises: ConfigError."""
+    text = read_text(path, "a list of those who are counted", ConfigError)
+    try:
+        pairs = [line.split(",") for line in text.splitlines()[1:]]
+        return {row(int(place), bytes.fromhex(told)) for place, told in pairs}
+    except (ValueError, OverflowError):
+        raise ConfigError(
+            f"{path}: a list of those who are counted was expected, as `umpc study run` writes it: "
+            "correct the path"
+        ) from None
