@@ -61,9 +61,15 @@ def invite(study: Path, count: int, tokens: Path) -> None:
     \b
     umpc people invite study.toml --count 1000 --tokens tokens.txt
     """
+    keys = _list_of(study)
+    make_tokens(count, tokens, keys)
+    click.echo(f"{count:,} tokens are in {tokens}, and the keys of their places in {keys}")
+
+
+def make_tokens(count: int, tokens: Path, keys: Path) -> None:
+    """Write new tokens into a file, and the keys of their places. Raises: ConfigError."""
     from umpc.people.places import new_tokens, token_text, write_keys
 
-    keys = _list_of(study)
     _require_new(keys, tokens)
 
     def made() -> Iterator[bytes]:
@@ -81,7 +87,6 @@ def invite(study: Path, count: int, tokens: Path) -> None:
             f"{error.filename or keys} cannot be written ({error.strerror}), and nothing was made: "
             "make room, or correct the path"
         ) from error
-    click.echo(f"{count:,} tokens are in {tokens}, and the keys of their places in {keys}")
 
 
 @people.command()
@@ -272,10 +277,7 @@ def check(invitation: Path, receipts: Path, counted: Path | None) -> None:
     invited = _invited(invitation)
     text = read_text(receipts, "a file of receipts", ConfigError)
     wanted = {read_receipt(line, invited).row for line in text.splitlines()}
-    if counted:
-        lists = {str(counted): read_counted(counted)}
-    else:
-        lists = run_now(_lists(invited))
+    lists = {str(counted): read_counted(counted)} if counted else run_now(_lists(invited))
     for name, listed in lists.items():
         if missing := wanted - listed:
             places = sorted(int.from_bytes(row[:8], "little") for row in missing)
