@@ -25,8 +25,7 @@ from umpc.errors import RemoteProtocolError
 from umpc.people.messages import Survey, both_have, check_counted, opened_statement
 from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
-from umpc.protocols.grid.binding import grid_of
-from umpc.protocols.people.protocol import survey_of, terms_of
+from umpc.protocols.people.protocol import messages_of, survey_of, terms_of
 from umpc.protocols.registry import checked
 from umpc.study.document import Study, dealer_of
 from umpc.study.parts import Participant
@@ -54,12 +53,6 @@ def silent(step: str, done: int, total: int) -> None:
     """Progress that nobody looks at."""
 
 
-def messages_of(study: Study) -> Survey:
-    """All that the messages of a study's people are made of, before and after the counting."""
-    survey, terms = survey_of(study), terms_of(study)
-    return Survey(survey.hash, grid_of(survey).cells, terms.places, terms.fewest)
-
-
 async def open_people(
     study: Study,
     keys: Callable[[], Iterable[bytes]],
@@ -73,7 +66,7 @@ async def open_people(
     Raises: as a run; ApprovalPending where an administrator has yet to accept the study.
     """
     survey = survey_of(checked(study))
-    dealer = _Link("dealer", dealer_of(survey), tell)
+    dealer = _Link("dealer", Participant(*dealer_of(survey)), tell)
     nodes = [_Link("node", node, tell) for node in survey.nodes]
     await dealer.open(survey, keys, identity)
     opened = await each(nodes, "open", lambda link: link.open(survey, keys, identity))

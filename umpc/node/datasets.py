@@ -120,9 +120,7 @@ def open_people(config: NodeConfig, credentials: Callable[[], Credentials]) -> P
     return PeopleStore(place.folder, config.name, credentials, cap=place.cap)
 
 
-def open_dataset(
-    config: NodeConfig, ledger: Ledger, people: PeopleStore | None = None
-) -> Dataset:
+def open_dataset(config: NodeConfig, ledger: Ledger, people: PeopleStore | None = None) -> Dataset:
     """Open the files beside a ledger, and write the start into the audit trail.
 
     Raises: AuditError, ApprovalError.

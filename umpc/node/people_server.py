@@ -17,10 +17,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 from umpc.errors import AuditError, RemoteProtocolError, StudyError, UmpcError
 from umpc.mpc.fss.point import key_bytes
@@ -32,19 +32,16 @@ from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.protocols.people.protocol import messages_of, survey_of
 from umpc.protocols.registry import check_new_run, decode_study
 from umpc.study.document import Study, dealer_of
+from umpc.transport.blocking import progress, pulled, take_places, told
 from umpc.transport.identity import Identity, credentials_of
 from umpc.transport.status import refusal_of
 from umpc.transport.stream import RpcStream, as_received
 from umpc.transport.tls import AnyContext, dealer_stub, peer_of, read
 
 log = logging.getLogger("umpc.people")
-Found = TypeVar("Found")
-Tell = Callable[[int, int], None]
-TELL_SECONDS = 1.0
 QUIET_SECONDS = 120
 """Seconds without a word of the dealer until it counts as hanging."""
 PARTS_AHEAD = 2
-KEY_BYTES = 32
 
 
 class PeopleCalls:
@@ -68,7 +65,7 @@ class PeopleCalls:
             call.study = study = survey_of(decode_study(first.study))
             store = await asyncio.to_thread(self._admitted, call)
             keys = pulled(partial(read, context))
-            await told(context, "places", lambda _: _take_places(store, study, keys))
+            await told(context, "places", lambda _: take_places(store, study, keys))
             await self._fetch(study, store, context)
             key, signature = await asyncio.to_thread(store.opened, study.hash)
             await call.record("opened")
@@ -97,17 +94,17 @@ class PeopleCalls:
 
         Raises: RemoteProtocolError if the dealer sends more or fewer.
         """
-        messages, dealer = messages_of(study), dealer_of(study)
+        messages, (dealer, address) = messages_of(study), dealer_of(study)
         total = messages.places * key_bytes(messages.cells)
         at_once = PLACES_AT_ONCE * key_bytes(messages.cells)
         already = -1
         while already < total:
             already = await asyncio.to_thread(store.keys_so_far, study.hash)
             stream: RpcStream[Any, pb.PeoplePart] = RpcStream(
-                dealer.name, "open", as_received, ahead=PARTS_AHEAD
+                dealer, "open", as_received, ahead=PARTS_AHEAD
             )
             try:
-                await stream.connect(self._identity, "dealer", dealer.address)
+                await stream.connect(self._identity, "dealer", address)
                 request = pb.PeopleStudy(hash=study.hash, already=already)
                 stream.begin(dealer_stub(stream.channel).PeopleKeys(request))
                 if seed := (await stream.next("open", QUIET_SECONDS)).data:
@@ -244,55 +241,3 @@ class _Call:
                 await asyncio.to_thread(self.dataset.audit.append, row)
             except AuditError as failure:
                 log.error("%s", failure.message)
-
-
-# --- threads --------------------------------------------------------------------------------------
-
-
-def progress(step: str, done: int, total: int) -> pb.PeopleOpening:
-    """A word of progress."""
-    return pb.PeopleOpening(progress=pb.Progress(step=step, done=done, total=total))
-
-
-async def told(context: AnyContext, step: str, job: Callable[[Tell], Found]) -> Found:
-    """Do a job in a thread, and tell the caller every second how far it is.
-
-    It goes on to its end if the caller leaves.
-    """
-    so_far = [0, 0]
-
-    def tell(done: int, total: int) -> None:
-        so_far[:] = done, total
-
-    working = asyncio.ensure_future(asyncio.to_thread(job, tell))
-    while not (await asyncio.wait({working}, timeout=TELL_SECONDS))[0]:
-        await context.write(progress(step, *so_far))
-    return working.result()
-
-
-def pulled(receive: Callable[[], Awaitable[Found | None]]) -> Iterator[Found]:
-    """The messages of a stream, for a thread that waits for each of them."""
-    loop = asyncio.get_running_loop()
-
-    async def one() -> Found | None:
-        return await receive()
-
-    def messages() -> Iterator[Found]:
-        while (message := asyncio.run_coroutine_threadsafe(one(), loop).result()) is not None:
-            yield message
-
-    return messages()
-
-
-def _take_places(store: PeopleStore, study: Study, parts: Iterator[pb.PeopleList]) -> None:
-    """Store the list of places, and read it to its end also where it is there already."""
-    store.open_study(study, keys_of(parts))
-    for _ in parts:
-        pass
-
-
-def keys_of(parts: Iterator[pb.PeopleList]) -> Iterator[bytes]:
-    """The key of each place. A key that is cut short is told by the list's digest."""
-    for part in parts:
-        for start in range(0, len(part.keys), KEY_BYTES):
-            yield part.keys[start : start + KEY_BYTES]

@@ -56,6 +56,7 @@ from umpc.people.messages import OpenedBox, Survey
 from umpc.people.places import KEY_BYTES, keys_digest
 from umpc.protocols.grid.binding import grid_of
 from umpc.protocols.people.protocol import survey_of, terms_of
+from umpc.protocols.registry import decode_study
 from umpc.study.document import Study
 from umpc.study.parts import exact
 from umpc.transport.files import fsync_folder
@@ -78,7 +79,7 @@ PRAGMA secure_delete=ON;
 CREATE TABLE IF NOT EXISTS studies (
   id INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE, state INTEGER NOT NULL, side INTEGER NOT NULL,
   cells INTEGER NOT NULL, places INTEGER NOT NULL, fewest INTEGER NOT NULL, opens REAL NOT NULL,
-  closes REAL NOT NULL, epsilon TEXT NOT NULL, enrolled INTEGER NOT NULL, relay TEXT NOT NULL,
+  closes REAL NOT NULL, epsilon TEXT NOT NULL, enrolled INTEGER NOT NULL, document BLOB NOT NULL,
   box_secret BLOB, seed BLOB, taken INTEGER NOT NULL DEFAULT 0, dealt BLOB,
   statement BLOB, signature BLOB, blocks INTEGER NOT NULL DEFAULT 0, share BLOB);
 CREATE TABLE IF NOT EXISTS rows (
@@ -108,7 +109,7 @@ class KeptSurvey:
     closes: float
     epsilon: str
     enrolled: int
-    relay: str
+    document: bytes = field(repr=False)
     box_secret: bytes | None = field(repr=False)
     seed: bytes | None = field(repr=False)
     taken: int
@@ -117,6 +118,11 @@ class KeptSurvey:
     signature: bytes | None
     blocks: int
     share: bytes | None = field(repr=False)
+
+    @property
+    def study(self) -> Study:
+        """The study as people see it."""
+        return decode_study(self.document, stored=True)
 
     @property
     def survey(self) -> Survey:
@@ -226,10 +232,14 @@ class PeopleStore:
             draft.unlink(missing_ok=True)
         self._write(
             "INSERT OR IGNORE INTO studies (hash, state, side, cells, places, fewest, opens, closes"
-            ", epsilon, enrolled, relay, box_secret) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            ", epsilon, enrolled, document, box_secret) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             *(survey.hash, DEALING, side, cells, terms.places, terms.fewest, opens, closes),
-            *(epsilon, terms.enrolled, study.coordinator, self._entropy(KEY_BYTES)),
+            *(epsilon, terms.enrolled, survey.encode(), self._entropy(KEY_BYTES)),
         )
+
+    def study(self, study_hash: bytes) -> Study:
+        """A study that was opened, as people see it. Raises: StudyError."""
+        return self._kept(study_hash).study
 
     def keys_so_far(self, study_hash: bytes) -> int:
         """Bytes of dealt keys that are on disk: whole blocks."""
@@ -531,11 +541,12 @@ class PeopleStore:
         Raises: RemoteProtocolError if not both signed what this aggregator signed.
         """
         kept = self._kept(study_hash, COUNTED, ADDED, FORGOTTEN)
-        messages.check_counted(kept.survey, statement, keys, signatures, kept.relay)
+        relay = kept.study.coordinator
+        messages.check_counted(kept.survey, statement, keys, signatures, relay)
         if statement != kept.statement:
             raise RemoteProtocolError(
-                f"{kept.relay} brought another list of people than {self._name} has signed",
-                culprit=kept.relay,
+                f"{relay} brought another list of people than {self._name} has signed",
+                culprit=relay,
                 step="compare",
             )
         with self._adding:

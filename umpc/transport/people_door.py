@@ -105,6 +105,9 @@ class PublicDoor:
         self._waiting = 0
         self._server: grpc.aio.Server | None = None
 
+    def __str__(self) -> str:
+        return f"{self._identity.role} {self._identity.name}"
+
     async def start(self) -> str:
         """Listen. Returns: the address. Raises: AddressInUse, ConfigError."""
         self._server = grpc.aio.server(options=OPTIONS)
