@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from tests.coordinator.test_studyfile import write_study_file
 from tests.support.people import closed, people_study, with_terms
-from tests.support.studies import AUC, KENDALL
+from tests.support.protocols import with_facts
+from tests.support.studies import AUC, KENDALL, Entropy
 from umpc.api.description import describe_study
 from umpc.coordinator.studyfile import load_study_file
+from umpc.coordinator.studyfile_text import field_entry, write_study_file
 from umpc.errors import StudyError
 from umpc.people.places import keys_digest, new_tokens, write_keys
 from umpc.protocols.people.protocol import (
-    PeopleProtocol,
     counted_of,
     messages_of,
     survey_of,
@@ -21,7 +21,7 @@ from umpc.protocols.people.protocol import (
 from umpc.protocols.people.settings import seconds_of
 from umpc.protocols.registry import checked, decode_study, find_protocol
 from umpc.study.parts import FieldText, Participant, Person
-from umpc.study.settings import LYING_NODES
+from umpc.study.settings import LYING_NODES, keys_of
 
 STUDY = people_study()
 NODES = STUDY.nodes
@@ -55,7 +55,7 @@ def test_a_study_survives_its_bytes_before_and_after_its_people_are_counted():
             "an aggregator sees no value, so it cannot tell how many people are in a class",
         ),
         ({"kernels": ("a.x",), "degree": 1}, "a mean of x is that of the kernel"),
-        ({"kernels": ("a.x * b.x * (a.x < b.y)",)}, "take a kernel of plain fields|grid"),
+        ({"kernels": ("(a.x < a.y) * (b.x < b.y)",)}, "take a kernel of plain fields"),
         ({"x": ("0", "2000"), "y": ("0", "2000")}, "2 to 1,048,576 cells.*give the fields bins"),
         ({"adversary": LYING_NODES}, "makes no promise if nodes lie"),
     ],
@@ -65,8 +65,9 @@ def test_what_a_study_of_people_cannot_be_is_refused(changes, reason):
     facts = {key: changes[key] for key in ("x", "y") if key in changes}
     changes = {key: value for key, value in changes.items() if key not in facts}
     kernels = changes.pop("kernels", (KENDALL,))
+    facts |= {"sampling": changes.pop("sampling")} if "sampling" in changes else {}
     with pytest.raises(StudyError, match=reason):
-        checked(people_study(kernels, **facts, **changes))
+        checked(with_facts(people_study(kernels, **facts), **changes))
 
 
 def test_a_study_that_may_miss_an_aggregator_is_refused():
@@ -137,20 +138,72 @@ TERMS = {
     "opens": "2026-12-01T08:00:00Z",
     "closes": "2026-12-08T08:00:00Z",
 }
+AGGREGATORS = [{"name": name, "address": f"{name}:1"} for name in ("one", "two")]
 ENTRIES = {
+    "name": "ages",
+    "epsilon": 1,
+    "identity": "coordinator",
+    "statistic": "gini_mean_difference",
+    "columns": ["age"],
+    "fields": [field_entry(FieldText("age", "0", "99", whole=True))],
     "protocol": "people",
-    "dealer": {"name": "dealer", "address": "127.0.0.1:7100"},
-    "aggregators": [
-        {"name": name, "address": f"127.0.0.1:{port}"} for name, port in (("one", 1), ("two", 2))
-    ],
-    "nodes": None,
-    "people": TERMS,
-    "fields": None,
+    "dealer": {"name": "dealer", "address": "dealer:1"},
+    "aggregators": AGGREGATORS,
 }
+SEEDS = Entropy("places of people")
 
 
-def file_of(folder, count=5, **changes):
-    """A study file beside its list of keys."""
-    keys = [key for _, key in new_tokens(count, lambda size: bytes(range(size)))]
+def study_file(folder, **changes):
+    """A study file, beside a list of five keys."""
+    keys = [key for _, key in new_tokens(5, SEEDS)]
     write_keys(folder / "people.keys", keys)
-    return keys
+    people = {"people": TERMS | changes.pop("people", {})}
+    return keys, load_study_file(write_study_file(folder, ENTRIES | people | changes))
+
+
+def test_a_study_file_names_the_list_of_keys_and_two_aggregators(tmp_path):
+    keys, file = study_file(tmp_path)
+    study = file.study("coordinator")
+    digest, places = keys_digest(keys)
+    assert (terms_of(study).keys, terms_of(study).places) == (digest, places) == (digest, 5)
+    assert [node.name for node in study.nodes] == ["one", "two"] and study.max_colluding == 1
+    assert (study.backend, study.noise, study.edges) == ("grid", "distributed", "all")
+    lines = dict(describe_study(study))
+    assert lines["places"] == "5, each with a token"
+    assert lines["fewest people"].startswith("3;")
+    assert lines["open"] == "from 2026-12-01T08:00:00Z to 2026-12-08T08:00:00Z"
+    assert "could read a person's value" in lines["adversary"]
+
+
+def test_another_list_is_another_study(tmp_path):
+    (tmp_path / "other").mkdir()
+    first, second = (study_file(folder)[1].study("c") for folder in (tmp_path, tmp_path / "other"))
+    assert first.hash != second.hash
+
+
+def test_an_enrolled_study_says_so(tmp_path):
+    study = study_file(tmp_path, people={"enrolled": True})[1].study("coordinator")
+    assert dict(describe_study(study))["places"] == "5, of enrolments"
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"nodes": AGGREGATORS}, r"aggregators are nodes. Write \[\[aggregators\]\] only"),
+        ({"noise": "in_mpc"}, "`noise` is not a key of a study of protocol = 'people'"),
+        ({"backend": "grid"}, "`backend` is not a key"),
+        ({"people": {"keys": "lost.keys"}}, "lost.keys"),
+        ({"people": {"when": "now"}}, "when"),
+        ({"people": {"fewest": "3"}}, "fewest"),
+        ({"people": {"closes": "2026-12-08"}}, 'as "2026-12-01T08:00:00Z"'),
+        ({"protocol": "grid"}, "`aggregators` is not a key|`people` is not a key"),
+    ],
+    ids=str,
+)
+def test_a_study_file_that_cannot_be_is_refused(tmp_path, changes, reason):
+    with pytest.raises(StudyError, match=reason):
+        study_file(tmp_path, **changes)[1].study("coordinator")
+
+
+def test_help_lists_no_setting_that_has_one_value():
+    assert set(keys_of(find_protocol("people").settings)) == {"dealer", "bins", "people"}
