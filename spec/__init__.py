@@ -2,8 +2,8 @@
 
 Plain Python: integers, lists and bytes. Nothing reads a network, a clock or a source of randomness:
 randomness is an argument everywhere. A comment above a step tells what the paper says there. The
-keys of the papers are those of docs/papers.md. The primitives AES, GCM, HMAC, X25519, ECDSA and the
-group of edwards25519 come from the packages `cryptography` and `nacl`; all else stands here.
+keys of the papers are those of docs/papers.md. AES, GCM, HMAC, X25519, ECDSA, Ed25519 and the group
+of edwards25519 come from the packages `cryptography` and `nacl`; all else stands here.
 
 | file | what it specifies |
 |---|---|
@@ -26,7 +26,8 @@ group of edwards25519 come from the packages `cryptography` and `nacl`; all else
 | `verified_messages.py` | its digests, statements and challenges |
 | `verified_checks.py` | the checks of its nodes |
 | `linear_proof.py` | its proof of products |
-| `people.py` | people with one value each: their message, two aggregators, the release |
+| `people.py` | people with one value each: keys, two aggregators, the release |
+| `people_messages.py` | their messages: fetched secrets, boxes, receipts |
 | `point_functions.py` | the keys of its dealer: point functions, rotated and added up |
 | `field.py` | two fields, and polynomials by their values at roots of unity |
 | `noise.py` | discrete Laplace: each node's own Polya, and the law of a committee's coins |
@@ -46,6 +47,5 @@ after the release; protocols beside the main one and the grid.
 
 `python -m spec` writes `spec/vectors/*.json`. `tests/spec` holds three things: these files say what
 the specification computes today; umpc's own code computes the same, bit for bit, and refuses every
-bad vector; and umpc with the named check removed no longer refuses it in that check's words. A
-later check may still refuse it.
+bad vector; and umpc without the named check does not refuse it in that check's words any more.
 """

@@ -6,8 +6,9 @@ of the point function at r (`point_functions.py`). A person sends x − r mod D 
 sealed. Each rotates what its key expands to by that number, and adds up. The sums are shares of the
 histogram, and the aggregators go on as two nodes of `grid.py` whose tables are these shares.
 
-    deal      dealer → person      its place, and the secret of which r is made
-              dealer → aggregator  a seed of roots, and the keys of all places
+    deal      dealer → aggregator  a seed of roots, and the keys of all places, in blocks
+    fetch     person → dealer      a request, signed by the key of its place
+              dealer → person      the secret of which r is made, sealed to the device, once
     send      person → aggregator  a box: number, nonce, signature
     close     no message is taken any more
     compare   each aggregator → the other one    a row for each place: (place, receipt)
@@ -15,52 +16,23 @@ histogram, and the aggregators go on as two nodes of `grid.py` whose tables are 
     release   both run attempts of the grid until one ends, and each adds all the noise
 """
 
+import hashlib
 from typing import Any
-
-from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from spec import grid, point_functions
 from spec.joint_seed import is_signature, sign
+from spec.people_messages import Person, Row, Study, accept, offset, send
 from spec.point_functions import Key
 from spec.prg import cut, derive, digest, stream
 from spec.refused import require
 from spec.sharing import decode
-from spec.zero_shares import public_key
 
-Study = dict[str, Any]
-"""hash; hash_key (of the trees, 16 bytes, public); cells (D); fewest people; names, keys (of
-certificates) and box_keys (X25519, made for this study) of both aggregators; people: the key of
-each place, with which a person signs; relay: the coordinator. The hash is of all of these, and of
-bins and closing time."""
-Person = dict[str, Any]
-"""place, secret; cell; signing_key; randomness: nonce (32 bytes), signature_nonces and box_secrets
-(of X25519), one for each aggregator. A box secret seals one text: who asks again sends the same
-bytes."""
-Row = tuple[int, int, bytes]
-"""An aggregator's row of a person: place, number, and the receipt."""
-NUMBER_BYTES = 4
-NONCE_BYTES = 32
-BOX_BYTES = 32 + NUMBER_BYTES + NONCE_BYTES + 64 + 16
-"""The sender's key, the sealed text, and its tag: every box has this size."""
-
-# --- deal: dealer → person, dealer → aggregators ---
+# --- deal: dealer → aggregators ---
 
 
-def offset(study: Study, place: int, secret: bytes) -> int:
-    """r, uniform but for D/2^128: person and dealer know it, and nobody else.
-
-    It is made of the study's hash and the place, so no number serves two of them.
-    """
-    word = int.from_bytes(derive(secret, "person's cell", study["hash"], place)[:16], "little")
-    return word * study["cells"] >> 128
-
-
-def moved_on(secret: bytes) -> bytes:
-    """An enrolment's secret after a study. The former one is deleted at both ends, and at the
-    dealer all that was dealt, so who takes the secret later opens no number of an earlier study."""
-    return derive(secret, "next study")
+def hash_key(study: Study) -> bytes:
+    """The public key of the trees' hash: another one in each study."""
+    return digest(b"umpc trees of people 1", study["hash"])[:16]
 
 
 def roots(study: Study, seed: bytes) -> list[int]:
@@ -77,93 +49,20 @@ def deal(study: Study, secrets: list[bytes], seeds: list[bytes]) -> list[Key]:
     rows = zip(secrets, *(roots(study, seed) for seed in seeds), strict=True)
     return [
         point_functions.generate(
-            study["cells"], offset(study, place, secret), [*both], study["hash_key"]
+            study["cells"], offset(study, place, secret), [*both], hash_key(study)
         )
         for place, (secret, *both) in enumerate(rows)
     ]
 
 
-def dealt_digest(keys: list[Key]) -> bytes:
+def blocks(study: Study, keys: list[Key]) -> list[bytes]:
+    """The keys on the wire: those of some places together, so that nobody holds all."""
+    return [point_functions.encode(some) for some in cut(keys, study["places_at_once"])]
+
+
+def dealt_digest(study: Study, keys: list[Key]) -> bytes:
     """A digest of the keys, by which both aggregators know that they have the same."""
-    return digest(b"umpc keys of people 1", point_functions.encode(keys))
-
-
-# --- send: person → both aggregators ---
-
-
-def receipt(study: Study, place: int, number: int, nonce: bytes) -> bytes:
-    """The person signs it, the aggregators compare it, and the public list shows it.
-
-    The dealer knows r. Without the nonce it would find x by trying all numbers.
-    """
-    numbers = [each.to_bytes(8, "little") for each in (place, number)]
-    return digest(b"umpc person 1", study["hash"], *numbers, nonce)
-
-
-def send(study: Study, person: Person) -> list[bytes]:
-    """A person's two boxes, which may go through anybody but are opened by one aggregator each."""
-    number = (person["cell"] - offset(study, person["place"], person["secret"])) % study["cells"]
-    return send_number(study, person, [number, number])
-
-
-def send_number(study: Study, person: Person, numbers: list[int]) -> list[bytes]:
-    """The boxes of these numbers, one for each aggregator. An honest person has one number."""
-    boxes = []
-    for side, number in enumerate(numbers):
-        told = receipt(study, person["place"], number, person["nonce"])
-        signature = sign(person["signing_key"], told, person["signature_nonces"][side])
-        text = number.to_bytes(NUMBER_BYTES, "little") + person["nonce"] + signature
-        secret = person["box_secrets"][side]
-        boxes.append(seal(study, side, person["place"], secret, text))
-    return boxes
-
-
-def box_key(study: Study, side: int, place: int, shared: bytes, sender: bytes) -> bytes:
-    """The key of one box. A box for another study, aggregator or place does not open."""
-    key = study["box_keys"][side]
-    return derive(shared, "box", study["hash"], side, place, sender, key)
-
-
-def seal(study: Study, side: int, place: int, secret: bytes, text: bytes) -> bytes:
-    """The sender's public key, and the text under AES-256-GCM. Each key serves one box."""
-    theirs = X25519PublicKey.from_public_bytes(study["box_keys"][side])
-    shared = X25519PrivateKey.from_private_bytes(secret).exchange(theirs)
-    key = box_key(study, side, place, shared, public_key(secret))
-    return public_key(secret) + AESGCM(key).encrypt(bytes(12), text, None)
-
-
-def unseal(study: Study, side: int, place: int, secret: bytes, box: bytes) -> bytes:
-    """The text of a box. Args: secret: of the aggregator's box key."""
-    require(len(box) == BOX_BYTES, "a box opens")
-    sender = X25519PublicKey.from_public_bytes(box[:32])
-    try:
-        shared = X25519PrivateKey.from_private_bytes(secret).exchange(sender)
-        key = box_key(study, side, place, shared, box[:32])
-        return AESGCM(key).decrypt(bytes(12), box[32:], None)
-    except (InvalidTag, ValueError):
-        require(False, "a box opens")
-        raise
-
-
-def accept(
-    study: Study, side: int, secret: bytes, stored: list[Row], place: int, box: bytes
-) -> list[Row]:
-    """An aggregator takes one message. Returns: what it stores, before the receipt leaves.
-
-    Args: stored: all rows on its disk. A row that comes again changes nothing, so whoever got no
-    receipt asks again.
-    """
-    require(0 <= place < len(study["people"]), "a place is the study's")
-    text = unseal(study, side, place, secret, box)
-    number = int.from_bytes(text[:NUMBER_BYTES], "little")
-    nonce, signature = text[NUMBER_BYTES:-64], text[-64:]
-    require(number < study["cells"], "a number is a cell")
-    told = receipt(study, place, number, nonce)
-    require(is_signature(study["people"][place], told, signature), "a person signed the number")
-    # two numbers under one r are two votes; an aggregator that has both knows how they differ
-    former = [row for row in stored if row[0] == place]
-    require(former in ([], [(place, number, told)]), "one number a place")
-    return stored if former else [*stored, (place, number, told)]
+    return hashlib.sha256(b"umpc keys of people 1" + b"".join(blocks(study, keys))).digest()
 
 
 # --- compare: aggregator ↔ aggregator, after the closing time ---
@@ -197,12 +96,21 @@ def counted_statement(study: Study, rows: list[Row], dealt: bytes) -> bytes:
     return len(rows).to_bytes(8, "little") + fixed
 
 
-def check_counted(study: Study, statement: bytes, signatures: list[bytes], blamed: str) -> bytes:
-    """Dealer and aggregators: both signed one list. Returns: what takes the study's place from
-    here on, in commitments, members, attempts and all that is made of them (`joint_seed.py`)."""
+def counted_text(study: Study, statement: bytes) -> bytes:
+    """The bytes that both sign, so that no statement serves another study."""
+    return digest(b"umpc signed people 1", study["hash"], statement)
+
+
+def check_counted(study: Study, statement: bytes, signatures: list[bytes], blamed: str) -> int:
+    """Dealer and aggregators: both signed one list. Returns: n.
+
+    Statement and signatures are put into the study's document. The hash of this document takes the
+    study's place in commitments, members, attempts and all that is made of them (`joint_seed.py`).
+    """
+    text = counted_text(study, statement)
     for key, signature in zip(study["keys"], signatures, strict=True):
-        require(is_signature(key, statement, signature), "both signed the people", blamed)
-    return digest(b"umpc study of people 1", study["hash"], statement)
+        require(is_signature(key, text, signature), "both signed the people", blamed)
+    return int.from_bytes(statement[:8], "little")
 
 
 # --- release ---
@@ -217,7 +125,7 @@ def table_share(study: Study, side: int, seed: bytes, keys: list[Key], rows: lis
         [keys[place] for place, _, _ in rows],
         [number for _, number, _ in rows],
         [own[place] for place, _, _ in rows],
-        study["hash_key"],
+        hash_key(study),
     )
 
 
@@ -236,12 +144,14 @@ def run(
     matrix: grid.Matrix,
     ring: int,
     instead: list[tuple[int, list[bytes]]],
+    counted_hash: bytes,
 ) -> dict[str, Any]:
     """A study of honest processes, from the keys to the release.
 
     Args: dealt: secrets by place; seeds of roots, mask_seeds and randoms of both aggregators.
     owns: of both aggregators box_secret, signing_key, nonces of two signatures, noise. instead:
-    places, and what comes from there in place of the person's boxes; b"" is nothing.
+    places, and what comes from there in place of the person's boxes; b"" is nothing. counted_hash:
+    that of the document with statement and signatures.
     """
     keys = deal(study, dealt["secrets"], dealt["seeds"])
     sent = {each["place"]: send(study, each) for each in people} | dict(instead)
@@ -253,19 +163,19 @@ def run(
                 stored[side] = accept(study, side, secret, stored[side], place, box)
     lists = [listed(rows) for rows in stored]
     rows = [counted(study, stored[s], lists[1 - s], study["names"][1 - s]) for s in (0, 1)]
-    dealt_keys = dealt_digest(keys)
+    dealt_keys = dealt_digest(study, keys)
     statements = [counted_statement(study, each, dealt_keys) for each in rows]
     signatures = [
-        sign(own["signing_key"], statement, own["nonces"][0])
+        sign(own["signing_key"], counted_text(study, statement), own["nonces"][0])
         for own, statement in zip(owns, statements, strict=True)
     ]
-    bound = check_counted(study, statements[0], signatures, study["relay"])
+    n = check_counted(study, statements[0], signatures, study["relay"])
     tables = [table_share(study, side, dealt["seeds"][side], keys, rows[side]) for side in (0, 1)]
-    # the attempt's identity is made of `bound` (`joint_seed.attempt_id`); here it stands for it
+    # the attempt's identity is made of this hash (`joint_seed.attempt_id`), which stands for it
     summed = grid.run(
         matrix,
         ring,
-        bound,
+        counted_hash,
         dealt["mask_seeds"],
         dealt["randoms"],
         tables,
@@ -274,11 +184,11 @@ def run(
     )
     noises = [own["noise"] for own in owns]
     return {
-        "keys": point_functions.encode(keys),
+        "keys": b"".join(blocks(study, keys)),
         "sent": [sent[place] for place in sorted(sent)],
         "counted": listed(rows[0]),
         "signatures": signatures,
-        "bound_study": bound,
+        "n": n,
         "tables": tables,
         "shares": summed["shares"],
         "released": release(summed["shares"], noises, ring),

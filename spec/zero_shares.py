@@ -17,7 +17,7 @@ def public_key(secret: bytes) -> bytes:
     return X25519PrivateKey.from_private_bytes(secret).public_key().public_bytes_raw()
 
 
-def shared_seed(secret: bytes, peer_key: bytes, peer: str) -> bytes:
+def shared_seed(secret: bytes, peer_key: bytes, peer: str | None) -> bytes:
     """The seed that two nodes share. A key of another length or of small order is refused."""
     try:
         key = X25519PublicKey.from_public_bytes(peer_key)

@@ -44,6 +44,7 @@ NODE = f"{U_MPC}.node:UMpcNode"
 GRID = "umpc.protocols.grid"
 VERIFIED = f"{GRID}.verified:Verified"
 VECTOR = f"{GRID}.masked_form:MaskLayout.read"
+PEOPLE = "umpc.people.messages"
 
 CHECKS: dict[str, tuple[str, ...]] = {
     "packed length": ("bits take", "umpc.crypto.ring:unpack"),
@@ -54,12 +55,35 @@ CHECKS: dict[str, tuple[str, ...]] = {
     "an opening fits": ("does not fit its commitment", "umpc.study.attempt:check_openings"),
     "all signed the members": ("has not signed", "umpc.study.attempt:check_signatures"),
     "all signed the attempt": ("has not signed", "umpc.study.attempt:check_signatures"),
-    "a key is usable": ("unusable", "umpc.crypto.zero_shares:KeyAgreement._exchange"),
+    "a key is usable": (
+        "unusable",
+        "umpc.crypto.zero_shares:KeyAgreement._exchange",
+        f"{PEOPLE}:_seal",
+    ),
     "there are enough records": ("needs at least", "umpc.ustat.sampling:edge_count"),
     "there are so many edges": ("ask for fewer or all", "umpc.ustat.sampling:_count"),
     "length of keys": ("keys of width", "umpc.mpc.masked.dcf:ComparisonKeys.decode"),
     "length of point keys": ("point keys of", "umpc.mpc.fss.point:PointKeys.decode"),
-    "a number is a cell": ("a person's number is", "umpc.mpc.fss.point:add_up"),
+    "a number is a cell": (
+        "a person's number is",
+        "umpc.mpc.fss.point:add_up",
+        f"{PEOPLE}:open_box",
+    ),
+    "each place has a key of its own": ("have two places", "umpc.people.places:keys_digest"),
+    "a place is the study's": ("a message names place", f"{PEOPLE}:check_place"),
+    "the key of a place asks": ("is not signed by the key of", f"{PEOPLE}:check_secret_request"),
+    "a place has one device": ("another device has", f"{PEOPLE}:check_secret_request"),
+    "a person's secret opens": ("the dealer's answer for place", f"{PEOPLE}:open_secret"),
+    "a box opens": ("does not open: it is made", f"{PEOPLE}:open_box"),
+    "a person signed the number": ("the message in the box of", f"{PEOPLE}:open_box"),
+    "one number a place": ("has sent another message before", f"{PEOPLE}:check_again"),
+    "a list has each place once": ("do not ascend by place", f"{PEOPLE}:both_have"),
+    "enough people came": ("the study promises its people", f"{PEOPLE}:counted_statement"),
+    "both signed the people": ("not both aggregators have", f"{PEOPLE}:check_counted"),
+    "both say how many people": (
+        "and both aggregators signed",
+        "umpc.protocols.people.protocol:check_count",
+    ),
     "shape of a message": ("bytes was due", "umpc.crypto.rounds:check_reply"),
     "length of material": ("material of", "umpc.mpc.masked.material:DealtPart.decode_all"),
     "length of opened bits": ("must take", "umpc.mpc.masked.bit_shares:read_opens"),
@@ -300,6 +324,7 @@ LIMITS: Limits = {
     "umpc.node.run.chunks": "SMALLEST_TASK",
     "umpc.node.run.link": "FRAME_BYTES MAX_WAITING",
     "umpc.node.table.object_store": "PIECE RETRIES",
+    "umpc.people.messages": "PLACES_AT_ONCE",
     "umpc.planning.prediction": "LEAST_A_CELL MOST_DRAWN",
     "umpc.planning.reference_table": "MOST_RECORDS",
     "umpc.planning.seconds": "LONG_ENOUGH NARROWINGS TRIAL_RECORDS",

@@ -9,16 +9,28 @@ from spec.cases.grid import signs
 from spec.cases.joint_seed import STUDY as HASH
 from spec.cases.vectors import Arguments, Bad, Good, counting
 from spec.joint_seed import point, sign
-from spec.people import (
+from spec.people import counted_statement, counted_text, listed
+from spec.people_messages import (
     Person,
     Row,
     accept,
-    counted_statement,
-    listed,
+    answer_request,
+    offset,
+    open_answer,
+    opened_statement,
+    place_key,
+    places_digest,
+    receipt_statement,
+    request_secret,
+    request_statement,
     send,
     send_number,
+    sign_at,
 )
 from spec.zero_shares import public_key
+
+__all__ = ["offset", "open_answer", "opened_statement", "places_digest", "receipt_statement"]
+"""Functions of `people_messages.py` that have vectors here."""
 
 
 def taken(study: dict[str, Any], side: int, secret: bytes, messages: list[list[Any]]) -> list[Row]:
@@ -27,6 +39,20 @@ def taken(study: dict[str, Any], side: int, secret: bytes, messages: list[list[A
     for place, box in messages:
         stored = accept(study, side, secret, stored, place, box)
     return stored
+
+
+def answered(
+    study: dict[str, Any], requests: list[list[Any]], secrets: list[bytes], sealing: list[bytes]
+) -> list[bytes]:
+    """A dealer's answers. Args: requests: place, device and signature of each. secrets, sealing:
+    by place, the person's secret and the one that seals it."""
+    devices: dict[int, bytes] = {}
+    found = []
+    for place, *request in requests:
+        own = [*secrets, bytes(32)][place], [*sealing, bytes(32)][place]
+        found.append(answer_request(study, devices, place, request, *own))
+        devices[place] = request[0]
+    return found
 
 
 CELLS = list(product(range(3), range(4)))
@@ -38,9 +64,8 @@ PEOPLE: list[Person] = [
         "place": place,
         "secret": counting(place),
         "cell": cell,
-        "signing_key": 2**130 + place,
+        "signing_seed": counting(120 + place),
         "nonce": counting(20 + place),
-        "signature_nonces": [2**202 + 2 * place, 2**202 + 2 * place + 1],
         "box_secrets": [counting(40 + 2 * place), counting(41 + 2 * place)],
     }
     for place, cell in enumerate(VALUES)
@@ -56,13 +81,13 @@ OWNS: list[dict[str, Any]] = [
 ]
 STUDY: dict[str, Any] = {
     "hash": HASH,
-    "hash_key": counting(2, 16),
     "cells": len(CELLS),
+    "places_at_once": 4,
     "fewest": 4,
     "names": ["north", "south"],
     "keys": [point(own["signing_key"]) for own in OWNS],
     "box_keys": [public_key(own["box_secret"]) for own in OWNS],
-    "people": [point(person["signing_key"]) for person in PEOPLE],
+    "people": [place_key(person["signing_seed"]) for person in PEOPLE],
     "relay": "coordinator",
 }
 OTHER_STUDY = {**STUDY, "hash": counting(14)}
@@ -79,7 +104,40 @@ RUN: Arguments = {
     "matrix": MATRIX,
     "ring": 64,
     "instead": [],
+    "counted_hash": counting(92),
 }
+DEVICES = [counting(100 + place) for place in range(len(PEOPLE))]
+"""Their secrets."""
+REQUESTS = [
+    [place, *request_secret(STUDY, place, person["signing_seed"], DEVICES[place])]
+    for place, person in enumerate(PEOPLE)
+]
+ASKED: Arguments = {
+    "study": STUDY,
+    "requests": [REQUESTS[2], REQUESTS[0]],
+    "secrets": [person["secret"] for person in PEOPLE],
+    "sealing": [counting(110 + place) for place in range(len(PEOPLE))],
+}
+ANSWERS = answered(**ASKED)
+OPENED: Arguments = {
+    "study": STUDY,
+    "place": 2,
+    "device_secret": DEVICES[2],
+    "sealed": ANSWERS[0],
+}
+
+
+def _asks(place: int, device: bytes, study: dict[str, Any], seed: bytes) -> Arguments:
+    """A request with another device, for another study, or by another key."""
+    return {**ASKED, "requests": [[place, *request_secret(study, place, seed, device)]]}
+
+
+def _with_key(device: bytes) -> Arguments:
+    """A request whose device is these bytes, and is signed."""
+    seed: bytes = PEOPLE[0]["signing_seed"]
+    return {**ASKED, "requests": [[0, device, sign_at(seed, request_statement(STUDY, 0, device))]]}
+
+
 FIRST, SECOND, THIRD = (send(STUDY, person) for person in PEOPLE[:3])
 TWO_NUMBERS = send_number(STUDY, PEOPLE[3], [2, 3])
 SECRET: bytes = OWNS[0]["box_secret"]
@@ -97,7 +155,7 @@ def _only(place: int, box: bytes) -> Arguments:
 
 def _signed_by(person: Person) -> bytes:
     """A box of the first person, with the signature of another one."""
-    return send({**STUDY}, {**PEOPLE[0], "signing_key": person["signing_key"]})[0]
+    return send(STUDY, {**PEOPLE[0], "signing_seed": person["signing_seed"]})[0]
 
 
 ROWS = taken(**TAKEN)
@@ -115,9 +173,9 @@ DEALT = counting(90)
 STATEMENT = counted_statement(STUDY, ROWS, DEALT)
 
 
-def _signed(*statements: bytes) -> list[bytes]:
+def _signed(*statements: bytes, study: dict[str, Any] = STUDY) -> list[bytes]:
     rows = zip(OWNS, statements, strict=True)
-    return [sign(own["signing_key"], statement, own["nonces"][0]) for own, statement in rows]
+    return [sign(own["signing_key"], counted_text(study, s), own["nonces"][0]) for own, s in rows]
 
 
 CHECKED: Arguments = {
@@ -135,7 +193,27 @@ GOOD: Good = [
         {**RUN, "instead": [[3, TWO_NUMBERS], [1, [SECOND[0], b""]]]},
     ),
     ("offset", "the cell of a person", {"study": STUDY, "place": 5, "secret": counting(5)}),
-    ("moved_on", "a secret after a study", {"secret": counting(5)}),
+    ("hash_key", "the key of the trees' hash", {"study": STUDY}),
+    ("roots", "the roots of six places", {"study": STUDY, "seed": counting(80)}),
+    ("places_digest", "the list of six places", {"keys": STUDY["people"]}),
+    (
+        "request_secret",
+        "a request",
+        {"study": STUDY, "place": 2, "seed": counting(122), "device_secret": DEVICES[2]},
+    ),
+    ("answered", "two people", ASKED),
+    (
+        "answered",
+        "a device that asks again gets the same answer",
+        {**ASKED, "requests": [REQUESTS[2], REQUESTS[2]]},
+    ),
+    ("open_answer", "a person's secret", OPENED),
+    ("opened_statement", "the box key of an aggregator", {"study": STUDY, "side": 1}),
+    (
+        "receipt_statement",
+        "a receipt",
+        {"study": STUDY, "side": 1, "place": 2, "told": ROWS[1][2]},
+    ),
     ("taken", "three people", TAKEN),
     (
         "taken",
@@ -146,6 +224,51 @@ GOOD: Good = [
     ("check_counted", "both signed one list", CHECKED),
 ]
 BAD: Bad = [
+    (
+        "places_digest",
+        "a person has two places",
+        {"keys": [*STUDY["people"], STUDY["people"][2]]},
+    ),
+    ("answered", "a place beyond the last one asks", _asks(6, DEVICES[0], STUDY, counting(120))),
+    (
+        "answered",
+        "somebody else asks for a place's secret",
+        _asks(0, DEVICES[0], STUDY, counting(121)),
+    ),
+    ("answered", "a request to another study", _asks(0, DEVICES[0], OTHER_STUDY, counting(120))),
+    (
+        "answered",
+        "a request for another place",
+        {**ASKED, "requests": [[1, *REQUESTS[0][1:]]]},
+    ),
+    (
+        "answered",
+        "a request whose device is exchanged",
+        {**ASKED, "requests": [[0, REQUESTS[1][1], REQUESTS[0][2]]]},
+    ),
+    (
+        "answered",
+        "a second device of one place",
+        {
+            **ASKED,
+            "requests": [
+                REQUESTS[0],
+                [0, *request_secret(STUDY, 0, counting(120), DEVICES[1])],
+            ],
+        },
+    ),
+    ("answered", "a device's key with which every secret is known", _with_key(bytes(32))),
+    ("answered", "a device's key one byte short", _with_key(bytes(31))),
+    (
+        "open_answer",
+        "an answer that was changed",
+        {**OPENED, "sealed": ANSWERS[0][:-1] + bytes([ANSWERS[0][-1] ^ 1])},
+    ),
+    ("open_answer", "an answer one byte short", {**OPENED, "sealed": ANSWERS[0][:-1]}),
+    ("open_answer", "an answer to another place", {**OPENED, "place": 1}),
+    ("open_answer", "an answer to another study", {**OPENED, "study": OTHER_STUDY}),
+    ("open_answer", "an answer to another device", {**OPENED, "device_secret": DEVICES[0]}),
+    ("open_answer", "a dealer's key that is no secret's", {**OPENED, "sealed": bytes(80)}),
     ("taken", "a box that was changed", _only(0, FIRST[0][:-1] + bytes([FIRST[0][-1] ^ 1]))),
     ("taken", "a box one byte short", _only(0, FIRST[0][:-1])),
     ("taken", "the other aggregator's box", _only(0, FIRST[1])),
@@ -192,8 +315,12 @@ BAD: Bad = [
         "people of another study",
         {
             **CHECKED,
-            "study": STUDY,
-            "signatures": _signed(*(counted_statement(OTHER_STUDY, ROWS, DEALT) for _ in OWNS)),
+            "signatures": _signed(STATEMENT, STATEMENT, study=OTHER_STUDY),
         },
+    ),
+    (
+        "check_counted",
+        "a statement says another n",
+        {**CHECKED, "statement": bytes([STATEMENT[0] + 1]) + STATEMENT[1:]},
     ),
 ]

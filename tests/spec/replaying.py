@@ -20,8 +20,6 @@ from umpc.errors import UmpcError
 from umpc.testing import CHECKS, without
 
 Replay = Callable[..., Any]
-NOT_RUN_YET = {"people"}
-"""Parts whose bad vectors umpc does not replay: of `people` it has the keys and their sums."""
 INSTEAD = {
     "the own table is in the root": "shape of a list",
     "the total is the one signed": "all statements name one root",

@@ -39,6 +39,11 @@ def run(
     study = study_of(STUDY, [each["name"] for each in MEMBERS], grid_study(fields=fields))
     made = GridAttempt(study, [member_of(m) for m in MEMBERS], OPENINGS, Ring(ring), grid_of(study))
     assert (made.id, study.coordinator, matrix) == (attempt, relay, MATRIX)
+    return run_of(made, ring, seeds, randoms, tables, signing, told, last_signature)
+
+
+def run_of(made, ring, seeds, randoms, tables, signing, told=None, last_signature=None):
+    """All of an attempt between its nodes. Args: as `run` has them in the specification."""
     drawn = iter([*seeds, *(each.to_bytes(ring // 8, "little") for each in randoms)])
     dealing = GridDealing(made, lambda size: next(drawn))
     (chunk,) = made.chunks()
@@ -48,7 +53,7 @@ def run(
     total, nodes, masked = TotalOfTables(made, keys), [], []
     for number, (table, (key, nonce)) in enumerate(zip(tables, signing, strict=True)):
         own = Credentials(
-            MEMBERS[number]["name"], b"", lambda text, k=key, n=nonce: sign(k, text, n), verify
+            made.members[number].name, b"", lambda text, k=key, n=nonce: sign(k, text, n), verify
         )
         node = NodeTable(made, number, dealing.seed_frame(number).payload, own, keys)
         words = np.array(table, dtype=np.uint64)

@@ -1,95 +1,235 @@
-"""People with one value each: the specification's vectors, umpc's part of them, and attacks.
-
-umpc has the keys and their sums. `test_point_functions.py` replays these with their bad vectors.
-"""
+"""People with one value each: umpc replays the vectors, and attacks against which rules stand."""
 
 from __future__ import annotations
 
-import ast
-import inspect
 import random
 from collections import Counter
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 import pytest
 
-from spec import people, point_functions
-from spec.cases import people as cases
+from spec import people
 from spec.cases.people import CELLS, MATRIX, OWNS, PEOPLE, RUN, STUDY, VALUES
-from spec.cases.vectors import from_json, to_json
+from spec.cases.vectors import from_json
 from spec.grid import image, inner
+from spec.joint_seed import commit
+from spec.joint_seed import sign as sign_statement
 from spec.people import (
-    accept,
     counted,
     counted_statement,
     deal,
+    hash_key,
     listed,
-    moved_on,
-    offset,
-    receipt,
     roots,
     run,
+    table_share,
+)
+from spec.people_messages import (
+    BOX_BYTES,
+    Row,
+    accept,
+    answer_request,
+    offset,
+    open_answer,
+    receipt,
+    request_secret,
     send,
     send_number,
-    table_share,
 )
 from spec.point_functions import MODULUS, add_up
 from spec.refused import Refused
 from spec.sharing import decode
-from tests.spec.blocks import blocks_of
-from tests.spec.replaying import vectors
+from tests.spec.blocks import integers_of
+from tests.spec.replaying import replay_tests, vectors
+from tests.spec.studies import study_of
+from tests.spec.test_grid import run_of
+from tests.support.fields import number_field
+from tests.support.grid import grid_study
 from umpc.crypto.prg import FixedKeyHash
-from umpc.mpc.fss.point import PointKeys
-from umpc.mpc.fss.point import add_up as add_up_by_umpc
+from umpc.crypto.ring import Ring
+from umpc.mpc.fss import point as fss
+from umpc.people import messages as m
+from umpc.people.places import keys_digest
+from umpc.protocols.grid.attempt import GridAttempt
+from umpc.protocols.grid.binding import grid_of
+from umpc.study.sizes import Member
+from umpc.testing import limited
 
-BAD = vectors("people", "bad")
-GOOD = vectors("people", "good")
-RUNS = [each for each in GOOD if each.values[0]["function"] == "run"]
+# --- replays: the vectors by umpc -----------------------------------------------------------------
+
+
+def survey_of(study) -> m.Survey:
+    return m.Survey(study["hash"], study["cells"], len(study["people"]), study["fewest"])
+
+
+def place_key_of(study, place) -> bytes:
+    return (study["people"] + [bytes(32)])[place]
+
+
+def answered(study, requests, secrets, sealing):
+    survey, devices, found = survey_of(study), {}, []
+    for place, device, signature in requests:
+        key, former = place_key_of(study, place), devices.get(place, b"")
+        m.check_secret_request(survey, place, key, device, signature, former)
+        sealed = m.seal_secret(
+            survey, place, device, secrets[place], lambda _, place=place: sealing[place]
+        )
+        devices[place] = device
+        found.append(sealed)
+    return found
+
+
+def taken(study, side, secret, messages):
+    survey, stored = survey_of(study), {}
+    for place, box in messages:
+        opened = m.open_box(survey, side, secret, place, place_key_of(study, place), box)
+        m.check_again(stored.setdefault(place, opened).receipt, opened)
+    return [[each.place, each.number, each.receipt] for each in stored.values()]
+
+
+def both(study, stored, theirs, other):
+    """Rows that both have; their statement is refused if there are too few."""
+    own = sorted(m.row(place, told) for place, _, told in stored)
+    rows = list(m.both_have(own, [b"".join(m.row(*each) for each in theirs)], other))
+    m.counted_statement(survey_of(study), rows, bytes(32))
+    return [row for row in stored if m.row(row[0], row[2]) in rows]
+
+
+def counted_by_umpc(study, stored, theirs, other):
+    return sorted(both(study, stored, theirs, other))
+
+
+def dealt_by_umpc(survey, secrets, seeds):
+    """The bytes of each block of keys."""
+    tree_hash = FixedKeyHash(survey.hash_key)
+    for block in survey.blocks():
+        cells = m.offsets(survey, block.start, secrets[block.start : block.stop])
+        own = [m.roots(survey, seed, block.start, block.stop) for seed in seeds]
+        yield fss.generate(survey.cells, cells, np.stack(own), tree_hash).encode()
+
+
+def table_by_umpc(survey, side, seed, dealt, rows):
+    """An aggregator's share, block by block. Args: dealt: bytes by block. rows: by place."""
+    tree_hash, total = FixedKeyHash(survey.hash_key), np.zeros(survey.cells, dtype=np.uint64)
+    for block, data in zip(survey.blocks(), dealt, strict=True):
+        keys = fss.PointKeys.decode(memoryview(data), survey.cells, len(block))
+        came = [place for place, _, _ in rows if place in block]
+        at = [place - block.start for place in came]
+        numbers = np.array([n for place, n, _ in rows if place in block], dtype=np.uint64)
+        some = fss.PointKeys(survey.cells, keys.corrections[:, at], keys.leaves[at])
+        own = m.roots(survey, seed, block.start, block.stop)[at]
+        total += fss.add_up(side, some, numbers, own, tree_hash)
+    return total
+
+
+class OfCountedStudy(GridAttempt):
+    """An attempt for whose identity the counted study's hash stands, as in the vectors."""
+
+    id = b""
+
+
+def run_by_umpc(study, people, dealt, owns, matrix, ring, instead, counted_hash):
+    survey = survey_of(study)
+    with limited(m, PLACES_AT_ONCE=study["places_at_once"]):
+        keys = list(dealt_by_umpc(survey, dealt["secrets"], dealt["seeds"]))
+        boxes = {each["place"]: boxes_of(survey, study, each) for each in people} | dict(instead)
+        stored = [
+            taken(
+                study, side, own["box_secret"], [[p, b[side]] for p, b in boxes.items() if b[side]]
+            )
+            for side, own in enumerate(owns)
+        ]
+        digest = m.dealt_hash()
+        for block in keys:
+            digest.update(block)
+        lists = [sorted((place, told) for place, _, told in each) for each in stored]
+        rows = [
+            counted_by_umpc(study, stored[s], lists[1 - s], study["names"][1 - s]) for s in (0, 1)
+        ]
+        told = [m.row(place, told) for place, _, told in rows[0]]
+        statement = m.counted_statement(survey, told, digest.digest())
+        text = m.counted_text(survey, statement)
+        signatures = [sign_statement(own["signing_key"], text, own["nonces"][0]) for own in owns]
+        n = m.check_counted(survey, statement, study["keys"], signatures, study["relay"])
+        tables = [
+            table_by_umpc(survey, side, dealt["seeds"][side], keys, rows[side]) for side in (0, 1)
+        ]
+    summed = run_of(
+        attempt_of(counted_hash, matrix, ring),
+        ring,
+        dealt["mask_seeds"],
+        dealt["randoms"],
+        tables,
+        [[own["signing_key"], own["nonces"][1]] for own in owns],
+    )
+    noisy = sum(summed["shares"]) + 2 * sum(own["noise"] for own in owns)
+    return {
+        "keys": b"".join(keys),
+        "sent": [boxes[place] for place in sorted(boxes)],
+        "counted": [[place, told] for place, _, told in rows[0]],
+        "signatures": signatures,
+        "n": n,
+        "tables": [each.tolist() for each in tables],
+        "shares": summed["shares"],
+        "released": Ring(ring).decode(noisy) // 2,
+    }
+
+
+def boxes_of(survey, study, person):
+    """An honest person's two boxes."""
+    place, nonce, seed = person["place"], person["nonce"], person["signing_seed"]
+    number = (person["cell"] - m.offset(survey, place, person["secret"])) % survey.cells
+    secrets = zip(study["box_keys"], person["box_secrets"], strict=True)
+    return [
+        m.make_box(survey, side, key, place, number, nonce, seed, secret)
+        for side, (key, secret) in enumerate(secrets)
+    ]
+
+
+def attempt_of(counted_hash, matrix, ring):
+    fields = number_field("x", "0", "2"), number_field("y", "0", "3")
+    study = study_of(counted_hash, ["node-0", "node-1"], grid_study(nodes=2, fields=fields))
+    members = [
+        Member(name, 6, commit(counted_hash, name, bytes(32)), bytes(32))
+        for name in ("node-0", "node-1")
+    ]
+    made = OfCountedStudy(study, members, [bytes(32)] * 2, Ring(ring), grid_of(study))
+    made.id = counted_hash
+    assert matrix == MATRIX
+    return made
+
+
+test_good_vectors, test_bad_vectors, test_each_check_is_needed = replay_tests(
+    "people",
+    {
+        "run": run_by_umpc,
+        "offset": lambda study, **given: m.offset(survey_of(study), **given),
+        "hash_key": lambda study: survey_of(study).hash_key,
+        "roots": lambda study, seed: integers_of(
+            m.roots(survey_of(study), seed, 0, len(study["people"]))
+        ),
+        "places_digest": lambda keys: keys_digest(keys)[0],
+        "request_secret": lambda study, place, seed, device_secret: m.secret_request(
+            survey_of(study), place, seed, device_secret
+        ),
+        "answered": answered,
+        "open_answer": lambda study, **given: m.open_secret(survey_of(study), **given),
+        "opened_statement": lambda study, side: m.opened_statement(
+            survey_of(study), side, study["box_keys"][side]
+        ),
+        "receipt_statement": lambda study, **given: m.receipt_statement(survey_of(study), **given),
+        "taken": taken,
+        "counted": counted_by_umpc,
+        "check_counted": lambda study, statement, signatures, blamed: m.check_counted(
+            survey_of(study), statement, study["keys"], signatures, blamed
+        ),
+    },
+)
+
+RUNS = [each for each in vectors("people", "good") if each.values[0]["function"] == "run"]
 SEEDS = RUN["dealt"]["seeds"]
 D = len(CELLS)
-
-
-def called(vector: dict[str, Any]) -> Any:
-    function = vector["function"]
-    module = cases if hasattr(cases, function) else people
-    return getattr(module, function)(**from_json(vector["inputs"]))
-
-
-@pytest.mark.parametrize("vector", GOOD)
-def test_good_vectors(vector):
-    assert to_json(called(vector)) == vector["outputs"]
-
-
-@pytest.mark.parametrize("vector", BAD)
-def test_bad_vectors_name_the_fault_and_nobody_honest(vector):
-    with pytest.raises(Refused) as found:
-        called(vector)
-    assert (found.value.check, found.value.culprit) == (vector["check"], vector["culprit"])
-
-
-def test_every_check_has_a_bad_vector():
-    checks = set()
-    for node in ast.walk(ast.parse(inspect.getsource(people))):
-        if isinstance(node, ast.Call) and ast.unparse(node.func) == "require":
-            checks |= {each.value for each in node.args if isinstance(each, ast.Constant)}
-    checks = {check for check in checks if isinstance(check, str)}
-    assert len(checks) == 8 and checks == {bad.values[0]["check"] for bad in BAD}
-
-
-@pytest.mark.parametrize("vector", RUNS)
-def test_umpc_makes_the_tables_of_the_runs(vector):
-    given, due = from_json(vector["inputs"]), from_json(vector["outputs"])
-    study, tree_hash = given["study"], FixedKeyHash(STUDY["hash_key"])
-    keys = PointKeys.decode(memoryview(due["keys"]), D, len(study["people"]))
-    places = [place for place, _ in due["counted"]]
-    numbers = np.array([number_of(place) for place in places], dtype=np.uint64)
-    came = PointKeys(D, keys.corrections[:, places], keys.leaves[places])
-    for side, seed in enumerate(SEEDS):
-        own = blocks_of(roots(study, seed))[places]
-        table = add_up_by_umpc(side, came, numbers, own, tree_hash)
-        assert table.tolist() == due["tables"][side]
 
 
 @pytest.mark.parametrize("vector", RUNS)
@@ -124,7 +264,7 @@ def test_any_number_of_a_person_is_one_vote_in_one_cell():
     keys = deal(STUDY, RUN["dealt"]["secrets"], SEEDS)
     for number in range(D):
         sums = [
-            add_up(side, D, keys[:1], [number], roots(STUDY, seed)[:1], STUDY["hash_key"])
+            add_up(side, D, keys[:1], [number], roots(STUDY, seed)[:1], hash_key(STUDY))
             for side, seed in enumerate(SEEDS)
         ]
         opened = [(a + b) % MODULUS for a, b in zip(*sums, strict=True)]
@@ -156,14 +296,27 @@ def test_two_numbers_under_one_key_tell_the_difference_of_two_values():
 
 
 def test_a_secret_of_another_study_opens_no_number():
-    assert moved_on(PEOPLE[0]["secret"]) != PEOPLE[0]["secret"]
+    """Each study deals a secret of its own; even one that came again would give another cell."""
     studies = [{**STUDY, "hash": bytes([label]) * 32, "cells": 1 << 20} for label in range(50)]
-    now = {offset(study, 0, PEOPLE[0]["secret"]) for study in studies}
-    later = {offset(study, 0, moved_on(PEOPLE[0]["secret"])) for study in studies}
-    assert len(now | later) == 100
+    assert len({offset(study, 0, PEOPLE[0]["secret"]) for study in studies}) == 50
 
 
-def released_over(rows: list[list[people.Row]]) -> int:
+def test_who_fetches_a_secret_first_shuts_the_person_out_and_the_person_notices():
+    """The organiser made the token, so it has the key of the place, and another device."""
+    own, organisers = bytes([1]) * 32, bytes([2]) * 32
+    seed, secret = PEOPLE[0]["signing_seed"], PEOPLE[0]["secret"]
+    stolen = request_secret(STUDY, 0, seed, organisers)
+    sealed = answer_request(STUDY, {}, 0, stolen, secret, bytes([3]) * 32)
+    assert open_answer(STUDY, 0, organisers, sealed) == secret
+    # the person cannot open that answer, gets none, and so sends no number under a known r
+    with pytest.raises(Refused, match="a person's secret opens"):
+        open_answer(STUDY, 0, own, sealed)
+    asked = request_secret(STUDY, 0, seed, own)
+    with pytest.raises(Refused, match="a place has one device"):
+        answer_request(STUDY, {0: stolen[0]}, 0, asked, secret, bytes([4]) * 32)
+
+
+def released_over(rows: list[list[Row]]) -> int:
     """2·S without noise, over whatever the aggregators add up. Args: rows: of each."""
     keys = deal(STUDY, RUN["dealt"]["secrets"], SEEDS)
     tables = [table_share(STUDY, side, seed, keys, rows[side]) for side, seed in enumerate(SEEDS)]
@@ -171,7 +324,7 @@ def released_over(rows: list[list[people.Row]]) -> int:
     return decode(inner(table, image(MATRIX, table)), 64)
 
 
-def rows_of(values: list[int]) -> list[people.Row]:
+def rows_of(values: list[int]) -> list[Row]:
     """Rows of both aggregators if these people come."""
     found = []
     for place, cell in enumerate(values):
@@ -198,7 +351,7 @@ def test_rows_that_differ_are_not_counted_and_both_sides_agree_on_the_rest():
     generator, study = random.Random(5), {**STUDY, "fewest": 2}
     seen = set()
     for _ in range(12):
-        stored: list[list[people.Row]] = [[], []]
+        stored: list[list[Row]] = [[], []]
         due = []
         for place in generator.sample(range(len(PEOPLE)), len(PEOPLE)):
             person, fate = PEOPLE[place], generator.choice(["both", "both", "one", "two numbers"])
@@ -241,7 +394,7 @@ def test_a_dealer_can_let_a_person_count_many_times():
     for sign in (-1, 1):
         more = [(each + sign * 39 * (n == place)) % MODULUS for n, each in enumerate(leaf)]
         sums = [
-            add_up(side, D, [(corrections, more)], [0], roots(STUDY, seed)[:1], STUDY["hash_key"])
+            add_up(side, D, [(corrections, more)], [0], roots(STUDY, seed)[:1], hash_key(STUDY))
             for side, seed in enumerate(SEEDS)
         ]
         opened = sorted((a + b) % MODULUS for a, b in zip(*sums, strict=True))
@@ -283,5 +436,5 @@ def test_a_run_needs_no_person_twice_and_takes_any_who_come():
 
 def test_keys_of_all_places_take_the_bytes_that_the_document_says():
     keys = deal(STUDY, RUN["dealt"]["secrets"], SEEDS)
-    assert len(point_functions.encode(keys)) == len(PEOPLE) * (16 * 1 + 64)
-    assert {len(box) for person in PEOPLE for box in send(STUDY, person)} == {people.BOX_BYTES}
+    assert sum(map(len, people.blocks(STUDY, keys))) == len(PEOPLE) * (16 * 1 + 64)
+    assert {len(box) for person in PEOPLE for box in send(STUDY, person)} == {BOX_BYTES}

@@ -87,8 +87,9 @@ def estimate(
             decorated with `umpc.kernel`. Or several of the library, each with its columns, as
             [("kendall_tau", ["age", "balance"]), ("gini_mean_difference", ["age"])]; they split
             epsilon, and `Result.parts` has their values.
-        frames: one for each site, or of people with one value each: frames of pandas, polars, pyarrow and others, dictionaries of
-            columns, or numpy arrays with the columns in order.
+        frames: one for each site: frames of pandas, polars, pyarrow and others, dictionaries of
+            columns, or numpy arrays with the columns in order. With protocol="people" they are
+            of people with one value each, and there are two aggregators.
         columns: the columns that the statistic takes, in its order. A kernel names them itself.
         bounds: column → (lower, upper), (lower, upper, resolution) or a list of categories. They
             are public, so take them from what the columns mean. "data" takes them from the values,

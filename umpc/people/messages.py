@@ -1,8 +1,9 @@
 """People with one value each: secrets, boxes, receipts, lists and what is signed of them.
 
-`spec/people.py` is the same in plain Python, and `docs/people.md` says why each part is there. A
-place is a number below `Survey.places`; its holder signs by the Ed25519 key of that place. Boxes
-and secrets are sealed by X25519 and AES-256-GCM. Each key of AES seals one text, so the nonce is 0.
+`spec/people.py` and `spec/people_messages.py` are the same in plain Python. `docs/people.md` says
+why each part is there. A place is a number below `Survey.places`; its holder signs by the Ed25519
+key of that place. Boxes and secrets are sealed by X25519 and AES-256-GCM. Each key of AES seals one
+text, so the nonce is 0.
 
 | message | from → to | bytes |
 |---|---|---|
@@ -33,7 +34,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from umpc.crypto.prg import Stream, derive, digest
 from umpc.crypto.signing import is_signature
-from umpc.errors import MessageRefused, RemoteProtocolError
+from umpc.errors import MessageRefused, RemoteProtocolError, TooFewRecords
 from umpc.mpc.arrays import WordArray
 
 PLACES_AT_ONCE = 4096
@@ -75,12 +76,21 @@ class Survey:
             yield range(start, min(start + PLACES_AT_ONCE, self.places))
 
 
-# --- deal: dealer → person, dealer → aggregators --------------------------------------------------
+def check_place(survey: Survey, place: int) -> None:
+    """The study has this place. Raises: MessageRefused."""
+    if not 0 <= place < survey.places:
+        raise MessageRefused(
+            f"a message names place {place}, and the study has {survey.places} places, from 0 on: "
+            "use the token or the enrolment that belongs to the study"
+        )
+
+
+# --- deal: dealer → aggregators, and what a person fetches ----------------------------------------
 
 
 def offset(survey: Survey, place: int, secret: bytes) -> int:
     """r of a place, uniform below D but for D/2^128. Person and dealer know it, and nobody else."""
-    # spec/people.py, `offset`
+    # spec/people_messages.py, `offset`
     word = int.from_bytes(derive(secret, "person's cell", survey.hash, place)[:16], "little")
     return word * survey.cells >> 128
 
@@ -136,7 +146,8 @@ def check_secret_request(
 
     Raises: MessageRefused.
     """
-    # spec/people.py, `answer_request`
+    # spec/people_messages.py, `answer_request`
+    check_place(survey, place)
     if not _signed_by(place_key, _request(survey, place, device), signature):
         raise MessageRefused(
             f"a request for the secret of place {place} is not signed by the key of this place in "
@@ -156,14 +167,14 @@ def seal_secret(
 
     Raises: MessageRefused if the device's key is unusable.
     """
-    # spec/people.py, `seal_secret`
+    # spec/people_messages.py, `seal`
     return _seal("person's secret", (survey.hash, place), device, entropy(32), secret)
 
 
 def open_secret(survey: Survey, place: int, device_secret: bytes, sealed: bytes) -> bytes:
     """The secret in a dealer's answer. Raises: RemoteProtocolError if it does not open."""
     try:
-        # spec/people.py, `open_secret`
+        # spec/people_messages.py, `open_answer`
         return _unseal("person's secret", (survey.hash, place), device_secret, sealed, SEALED_BYTES)
     except (InvalidTag, ValueError) as error:
         raise RemoteProtocolError(
@@ -185,7 +196,7 @@ def receipt(survey: Survey, place: int, number: int, nonce: bytes) -> bytes:
 
     The dealer knows r. Without the nonce it would find x by trying all numbers.
     """
-    # spec/people.py, `receipt`
+    # spec/people_messages.py, `receipt`
     return digest(b"umpc person 1", survey.hash, _word(place), _word(number), nonce)
 
 
@@ -209,7 +220,7 @@ def make_box(
 
     Raises: MessageRefused if the aggregator's key is unusable.
     """
-    # spec/people.py, `send_number`
+    # spec/people_messages.py, `send_number`
     told = receipt(survey, place, number, nonce)
     signature = Ed25519PrivateKey.from_private_bytes(signing_seed).sign(told)
     text = number.to_bytes(NUMBER_BYTES, "little") + nonce + signature
@@ -234,13 +245,9 @@ def open_box(
 
     Raises: MessageRefused, naming the fault.
     """
-    if not 0 <= place < survey.places:
-        raise MessageRefused(
-            f"a message names place {place}, and the study has {survey.places} places, from 0 on: "
-            "use the token or the enrolment that belongs to the study"
-        )
+    check_place(survey, place)
     try:
-        # spec/people.py, `unseal`
+        # spec/people_messages.py, `unseal`
         text = _unseal("box", (survey.hash, side, place), box_secret, box, BOX_BYTES)
     except (InvalidTag, ValueError) as error:
         raise MessageRefused(
@@ -249,7 +256,7 @@ def open_box(
         ) from error
     number = int.from_bytes(text[:NUMBER_BYTES], "little")
     nonce, signature = text[NUMBER_BYTES:-SIGNATURE_BYTES], text[-SIGNATURE_BYTES:]
-    # spec/people.py, `accept`
+    # spec/people_messages.py, `accept`
     if number >= survey.cells:
         raise MessageRefused(
             f"a person's number is not below {survey.cells}, the number of cells, at place {place}"
@@ -329,7 +336,7 @@ def counted_statement(survey: Survey, rows: Iterable[bytes], dealt: bytes) -> by
 
     Args: rows: those that both have, each of `ROW_BYTES`. dealt: the digest of the keys.
 
-    Raises: MessageRefused if too few people came.
+    Raises: TooFewRecords if too few people came.
     """
     # spec/people.py, `counted_statement`, is one digest of all rows
     fixed = hashlib.sha256()
@@ -340,7 +347,7 @@ def counted_statement(survey: Survey, rows: Iterable[bytes], dealt: bytes) -> by
         fixed.update(length + each)
         count += 1
     if count < max(2, survey.fewest):
-        raise MessageRefused(
+        raise TooFewRecords(
             f"{count} people sent a message to both aggregators, and the study promises its people "
             f"at least {max(2, survey.fewest)}: there is no result"
         )

@@ -402,13 +402,12 @@ class StudyProtocol(ABC):
 
     # --- the sides -----------------------------------------------------------------------------
 
-    def check_members(
-        self, study: Study, members: Sequence[Member], keys: Sequence[bytes]
-    ) -> None:
+    def check_members(self, study: Study, members: Sequence[Member], keys: Sequence[bytes]) -> None:
         """The dealer's check of members who have agreed, as far as it depends on the protocol.
 
         Args: keys: the nodes' public keys, by their certificates. Raises: RemoteProtocolError.
         """
+        return
 
     def attempt(
         self, study: Study, members: Sequence[Member], openings: Sequence[bytes]

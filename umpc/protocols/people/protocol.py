@@ -65,8 +65,8 @@ class PeopleProtocol(GridProtocol):
         grid = grid_of(study)
         if not grid.counts:
             raise StudyError(
-                'a study of protocol = "people" counts people by their cells, and this kernel '
-                "adds up their values; take a kernel that compares values, such as kendall_tau"
+                'a study of protocol = "people" counts people by their cells, and no cell tells '
+                "all that this kernel takes of a person; take a kernel of plain fields"
             )
         if not 2 <= grid.cells <= MOST_CELLS:
             raise StudyError(
@@ -89,7 +89,7 @@ class PeopleProtocol(GridProtocol):
             self.promise_to_the_protected(terms),
             self.promise_to_sites(terms),
             f"The study releases {self.released(terms)}. How many people are counted is public, "
-            "and so is which places: a list that everybody may read has a receipt of each.",
+            "and so is who came: everybody may read the list of counted places.",
         )
 
     def promise_to_the_protected(self, terms: PromiseTerms) -> str:
@@ -105,10 +105,10 @@ class PeopleProtocol(GridProtocol):
         return (
             "To every person: if everybody follows the protocol, the coordinator, up to "
             f"{terms.max_colluding} of {terms.nodes} aggregators and any other people may pool "
-            "what they see: this person keeps epsilon. No two of the dealer and both aggregators "
-            "may collude, nor may the dealer and the coordinator. Two aggregators under one "
-            "administrator are one. Each of these four could read a person's value if it changed "
-            "its program, and nobody would notice."
+            "what they see: every other person keeps epsilon. No two of the dealer and both "
+            "aggregators may collude, nor may the dealer and the coordinator. Two aggregators "
+            "under one administrator are one. The dealer, each aggregator and the coordinator "
+            "could read a person's value if it changed its program, and nobody would notice."
         )
 
     def trusted(self, terms: PromiseTerms) -> Trust:
@@ -123,9 +123,7 @@ class PeopleProtocol(GridProtocol):
     def describe_collusion(self, max_colluding: int) -> str:
         return f"aggregators, of which {max_colluding} may collude, and with nobody but coordinator"
 
-    def check_members(
-        self, study: Study, members: Sequence[Member], keys: Sequence[bytes]
-    ) -> None:
+    def check_members(self, study: Study, members: Sequence[Member], keys: Sequence[bytes]) -> None:
         check_signed(study, members, keys)
 
     def node_class(self, study: Study) -> type[NodeSide]:
@@ -192,9 +190,7 @@ def check_signed(study: Study, members: Sequence[Member], keys: Sequence[bytes])
     # spec/people.py, `check_counted`
     check_count(study, {member.name: member for member in members})
     signed = counted_of(study)
-    check_counted(
-        messages_of(study), signed.statement, keys, signed.signatures, study.coordinator
-    )
+    check_counted(messages_of(study), signed.statement, keys, signed.signatures, study.coordinator)
 
 
 class PeopleCoordinator(GridCoordinator):

@@ -43,7 +43,8 @@ class Counted:
 class PeopleTerms(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Who may come, and when.
 
-    keys: the digest of the list of keys, one for each place, in hexadecimal (`umpc/people/places.py`).
+    keys: the digest of the list of public keys, one for each place, in hexadecimal
+        (`umpc/people/places.py`).
     places: how many there are. enrolled: the keys are those of enrolments, which have an account.
     fewest: people without whom there is no result. opens, closes: in UTC, as 2026-12-01T08:00:00Z.
     counted: what both aggregators signed after closing, in hexadecimal: statement and signatures;
@@ -136,7 +137,8 @@ def _of_study(study: Study) -> Iterator[tuple[bool, str]]:
     )
     yield (
         study.degree in DEGREES,
-        f"is over pairs or triples of people, got {study.degree} record(s); take another statistic",
+        f"is over pairs or triples of people, got {study.degree} record(s); take another "
+        "statistic: a mean of x is that of the kernel (a.x + b.x) / 2",
     )
     unseen = "an aggregator sees no value, so it cannot"
     yield (
