@@ -65,7 +65,7 @@ def on_disk(folder: Path, parts: list[bytes]) -> list[int]:
 
 
 def dies(folder: Path, program: str, failpoint: str = "") -> bytes:
-    """What a process writes that opens the study of three blocks and is killed later."""
+    """The output of a process that opens the study of three blocks and is killed later."""
     begin = (
         "import os, signal, sys\n"
         "from pathlib import Path\n"
