@@ -6,10 +6,12 @@ import asyncio
 import json
 import os
 import subprocess
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -25,7 +27,8 @@ from umpc.errors import UmpcError
 from umpc.people import messages
 from umpc.people.places import new_tokens, read_keys, write_keys
 from umpc.protocols.grid.binding import grid_of
-from umpc.protocols.people.protocol import messages_of
+from umpc.protocols.people.protocol import messages_of, terms_of
+from umpc.protocols.people.settings import seconds_of
 from umpc.study.document import Study
 from umpc.study.report import Report
 from umpc.transport.identity import Identity, load_identity, verifier_at_any_date
@@ -75,7 +78,7 @@ class Survey:
 
     def __init__(self, folder: Path, places: int, **terms: object):
         self.folder = folder
-        self.environment: dict[str, Mapping[str, str]] = {}
+        self.environment: dict[str, Mapping[str, str]] = {"coordinator": {}}
         self.deployment = Deployment(folder, self.environment, Forked, reserved_address)
         self.doors = {name: reserved_address() for name in (*NAMES, "dealer")}
         self.served: dict[str, Served] = {}
@@ -132,13 +135,17 @@ class Survey:
 
     def restart(self, name: str, failpoint: str = "") -> None:
         """Start a process again, after it has ended or by ending it."""
-        served = self.served[name]
-        if served.process.poll() is None:
-            served.process.kill()
-        served.process.wait()
+        self.kill(name)
         self.environment[name] = {"UMPC_FAILPOINT": failpoint} if failpoint else {}
         self.start_dealer() if name == "dealer" else self.start_aggregator(name)
         self.served.update(self.deployment.wait_until_ready())
+
+    def kill(self, name: str) -> None:
+        """End a process by SIGKILL, if it runs."""
+        process = self.served[name].process
+        if process.poll() is None:
+            process.kill()
+        process.wait()
 
     def has_died(self, name: str) -> bool:
         """Whether a process has ended, within some seconds."""
@@ -180,7 +187,7 @@ class Survey:
         path.write_text("\n".join(lines) + "\n")
         return path
 
-    def study(self, **terms: object) -> Study:
+    def study(self, **terms: Any) -> Study:
         return load_study_file(self.file(**terms)).study("coordinator")
 
     def identity(self, name: str = "coordinator") -> Identity:
@@ -197,8 +204,29 @@ class Survey:
     def count(self, study: Study, coordinator: str = "coordinator") -> tuple[Study, list[bytes]]:
         return run_now(count_people(study, self.identity(coordinator)))
 
-    def run(self, counted: Study) -> Report:
-        return run_now(run_study(counted, self.identity(), returning=30))
+    def run(self, counted: Study, returning: float = 30) -> Report:
+        return run_now(run_study(counted, self.identity(), returning=returning))
+
+    def wait_until_closed(self, study: Study) -> None:
+        """Wait for the closing time, which this machine's clock says to all."""
+        time.sleep(max(0.0, seconds_of(terms_of(study).closes) - time.time()) + 0.1)
+
+    def grid_study(self) -> Study:
+        """A study of tables over the same nodes."""
+        text = self.file("tables").read_text().replace("aggregators", "nodes")
+        path = self.folder / "tables.toml"
+        path.write_text(text.partition("[people]")[0].replace('"people"', '"grid"'))
+        return load_study_file(path).study("coordinator")
+
+    def command(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """Run `umpc` with these words to its end."""
+        pipe = subprocess.PIPE
+        with Forked([*UMPC, *words], stdout=pipe, stderr=pipe, text=True) as process:
+            try:
+                output, error = process.communicate(timeout=120)
+            finally:
+                stop([process])
+        return subprocess.CompletedProcess(process.args, process.returncode, output, error)
 
     # --- people -------------------------------------------------------------------------------
 
@@ -289,15 +317,3 @@ def tau(people: Sequence[Person]) -> float:
 def _in_batches(people: Sequence[Person]) -> Iterable[Sequence[Person]]:
     for start in range(0, len(people), MOST_AT_ONCE):
         yield people[start : start + MOST_AT_ONCE]
-
-
-def command(survey: Survey, *words: str) -> subprocess.CompletedProcess[str]:
-    """Run `umpc` with these words to its end."""
-    with Forked(
-        [*UMPC, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
-        try:
-            output, error = process.communicate(timeout=120)
-        finally:
-            stop([process])
-    return subprocess.CompletedProcess(process.args, process.returncode, output, error)
