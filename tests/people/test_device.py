@@ -28,8 +28,8 @@ from umpc.errors import (
 from umpc.people import messages
 from umpc.people.device import (
     Device,
-    Door,
-    Person,
+    DoorEntry,
+    Respondent,
     cells_of,
     check_invitation,
     in_batches,
@@ -55,7 +55,7 @@ def invited(doors):
 
 
 def person(place, cell=5):
-    return Person(place, TOKENS[place][0], cell)
+    return Respondent(place, TOKENS[place][0], cell)
 
 
 def send(path, invited, doors, *people):
@@ -160,7 +160,7 @@ def test_another_device_of_the_same_place_gets_no_secret(tmp_path, doors, invite
 
 
 def test_where_all_of_a_batch_are_refused_no_other_is_asked(tmp_path, doors, invited):
-    wrong = [Person(place, TOKENS[-1][0], 1) for place in range(500)]
+    wrong = [Respondent(place, TOKENS[-1][0], 1) for place in range(500)]
     with pytest.raises(MessageRefused, match="not signed by the key of this place"):
         send(tmp_path / "device", invited, doors, *wrong)
     assert len(doors.devices) == 0
@@ -266,7 +266,7 @@ def test_an_invitation_to_a_study_that_nobody_opened(doors):
 def test_an_invitation_with_other_names_or_certificates(doors, tmp_path):
     first, second = doors.invitation().aggregators
     refused(doors.invitation(aggregators=(second, first)), StudyError, "other names")
-    refused(doors.invitation(dealer=Door("other", "here:1")), StudyError, "other names")
+    refused(doors.invitation(dealer=DoorEntry("other", "here:1")), StudyError, "other names")
     shown = msgspec.structs.replace(second, certificate=first.certificate)
     wrong = doors.invitation(aggregators=(first, shown))
     refused(wrong, CertificateError, "a certificate of node 'node-0'")

@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from umpc.errors import MessageRefused, PeerLost
 from umpc.people import messages
-from umpc.people.device import Door, Invitation
+from umpc.people.device import DoorEntry, PeopleInvitation
 from umpc.people.places import new_tokens
 from umpc.protocols.people.protocol import messages_of
 from umpc.study.document import Study
@@ -68,14 +68,16 @@ class Doors:
             public = key.public_key().public_bytes_raw()
             statement = messages.opened_statement(self.survey, side, public)
             own = credentials_of(identity)
-            shown.append(Door(own.name, "here:1", public, own.certificate, own.sign(statement)))
+            shown.append(
+                DoorEntry(own.name, "here:1", public, own.certificate, own.sign(statement))
+            )
         facts = {
             "study": self.study.encode().decode(),
             "ca": self.identities[0].ca_pem.decode(),
-            "dealer": Door("dealer", "here:1"),
+            "dealer": DoorEntry("dealer", "here:1"),
             "aggregators": tuple(shown),
         }
-        return Invitation(**(facts | changes))
+        return PeopleInvitation(**(facts | changes))
 
     def cell(self, place):
         """The cell that both aggregators and the dealer would find together."""

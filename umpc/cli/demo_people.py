@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 AGGREGATORS = ("aggregator-1", "aggregator-2")
 USUAL_BINS = 32
-"""Of each field that has more values: 1,024 cells for two fields."""
+"""Bins of each field that has more values: 1,024 cells for two fields."""
 MOST_PEOPLE = 1_000_000
 HOUR = 3600
 

@@ -19,8 +19,8 @@ from umpc.errors import ConfigError, DataError, MessageRefused, StudyError
 from umpc.text_file import DIGITS, check_writable, read_text, why_unread, write_text
 
 if TYPE_CHECKING:
-    from umpc.people.device import Device, Door, Invited, Person
-    from umpc.transport.people_door import Door as OpenDoor
+    from umpc.people.device import Device, DoorEntry, Invited, Respondent
+    from umpc.transport.people_door import Door
 
 SEED_BYTES, ROW = 32, 40
 SHOWN = 5
@@ -134,7 +134,7 @@ def open_study(study: Path, into: Path, doors: tuple[str, ...]) -> None:
     from umpc.api.progress import ProgressShow
     from umpc.api.study import ProposedStudy, run_now
     from umpc.coordinator.people import open_people
-    from umpc.people.device import Door, Invitation, check_invitation
+    from umpc.people.device import DoorEntry, PeopleInvitation, check_invitation
     from umpc.people.places import read_keys
     from umpc.protocols.people.protocol import terms_of
     from umpc.study.document import dealer_of
@@ -152,12 +152,14 @@ def open_study(study: Path, into: Path, doors: tuple[str, ...]) -> None:
     with ProgressShow(nodes=()) as show:
         opened = run_now(open_people(document, lambda: read_keys(keys), identity, show.tell))
     shown = [
-        Door(each.name, addresses[each.name], each.key, each.certificate, each.signature)
+        DoorEntry(each.name, addresses[each.name], each.key, each.certificate, each.signature)
         for each in opened
     ]
-    dealer = Door(names[0], addresses[names[0]])
+    dealer = DoorEntry(names[0], addresses[names[0]])
     authority = identity.ca_pem.decode()
-    data = Invitation(document.encode().decode(), authority, dealer, (shown[0], shown[1])).encode()
+    data = PeopleInvitation(
+        document.encode().decode(), authority, dealer, (shown[0], shown[1])
+    ).encode()
     check_invitation(data)  # as each device does
     write_text(into, data.decode(), "the invitation", ConfigError)
     terms = terms_of(document)
@@ -336,9 +338,9 @@ def _person(
     token: str | None,
     key: Path | None,
     place: int | None,
-) -> Person:
+) -> Respondent:
     """The one person of a command."""
-    from umpc.people.device import Person, cells_of
+    from umpc.people.device import Respondent, cells_of
     from umpc.people.places import read_token
 
     if (token is None) == (key is None) or (key is None) != (place is None):
@@ -346,8 +348,8 @@ def _person(
     answer = dict(named_value("FIELD=VALUE", each) for each in values)
     (cell,) = cells_of(invited.study, [answer])
     if token is not None:
-        return Person(*read_token(token), cell)
-    return Person(place or 0, _seed_of(key), cell)
+        return Respondent(*read_token(token), cell)
+    return Respondent(place or 0, _seed_of(key), cell)
 
 
 def _seed_of(key: Path | None) -> bytes:
@@ -368,9 +370,9 @@ def _seed_of(key: Path | None) -> bytes:
     return seed
 
 
-def _people_of(invited: Invited, table: Path, tokens: Path) -> Iterator[Person]:
+def _people_of(invited: Invited, table: Path, tokens: Path) -> Iterator[Respondent]:
     """The people of a table, with a token each. Raises: DataError naming the row, ConfigError."""
-    from umpc.people.device import Person, in_batches
+    from umpc.people.device import Respondent, in_batches
     from umpc.people.places import read_token
 
     try:
@@ -392,7 +394,7 @@ def _people_of(invited: Invited, table: Path, tokens: Path) -> Iterator[Person]:
                     except MessageRefused as error:
                         where = f"{tokens}, line {first + at}"
                         raise MessageRefused(f"{where}: {error.message}") from None
-                    yield Person(place, seed, cell)
+                    yield Respondent(place, seed, cell)
                 first += len(batch)
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(
@@ -419,7 +421,7 @@ def _cells(invited: Invited, rows: list[Any], where: str, first: int) -> list[in
 
 
 async def _send(
-    invited: Invited, own: Device, people: Iterable[Person], tell: Callable[[int], None]
+    invited: Invited, own: Device, people: Iterable[Respondent], tell: Callable[[int], None]
 ) -> None:
     """Send messages through the doors of the dealer and of both aggregators."""
     invitation = invited.invitation
@@ -442,7 +444,7 @@ async def _lists(invited: Invited) -> dict[str, set[bytes]]:
     return found
 
 
-async def _door(invited: Invited, to: Door, role: str) -> OpenDoor:
+async def _door(invited: Invited, to: DoorEntry, role: str) -> Door:
     from umpc.transport.people_door import door
 
     return await door(to.address, invited.invitation.ca.encode(), to.name, role)

@@ -28,7 +28,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 import numpy as np
@@ -72,6 +72,9 @@ from umpc.text_file import read_text, write_text
 from umpc.transport.certificates import clock, public_key_of, verify_certificate
 from umpc.ustat.schema import FieldSchema
 
+if TYPE_CHECKING:
+    from umpc.transport.people_door import Door
+
 AT_ONCE = 256
 """Places in one call."""
 ASKED, MADE, DONE = range(3)
@@ -79,20 +82,6 @@ ASKED, MADE, DONE = range(3)
 Item = TypeVar("Item")
 Replies = Sequence[bytes | UmpcError]
 """What came for each item of a call: bytes, or why it was refused."""
-
-
-class Dealer(Protocol):
-    """The dealer's door, as `umpc.transport.people_door` has it."""
-
-    async def secrets(
-        self, study: bytes, requests: Sequence[tuple[int, bytes, bytes]], /
-    ) -> Replies: ...
-
-
-class Aggregator(Protocol):
-    """An aggregator's door."""
-
-    async def submit(self, study: bytes, boxes: Sequence[tuple[int, bytes]], /) -> Replies: ...
 
 
 def in_batches(items: Iterable[Item], size: int = AT_ONCE) -> Iterator[list[Item]]:
@@ -105,7 +94,7 @@ def in_batches(items: Iterable[Item], size: int = AT_ONCE) -> Iterator[list[Item
 # --- the invitation -------------------------------------------------------------------------------
 
 
-class Door(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class DoorEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The public door of a process.
 
     box_key, certificate (in DER) and its signature of the box key: of an aggregator only.
@@ -118,7 +107,7 @@ class Door(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     signature: bytes = b""
 
 
-class Invitation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class PeopleInvitation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """All that a device needs beside its token. It is public.
 
     study: the document, as canonical JSON. ca: the authority's certificate, in PEM. aggregators: in
@@ -127,8 +116,8 @@ class Invitation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     study: str
     ca: str
-    dealer: Door
-    aggregators: tuple[Door, Door]
+    dealer: DoorEntry
+    aggregators: tuple[DoorEntry, DoorEntry]
 
     def encode(self) -> bytes:
         """The invitation as JSON, for a file."""
@@ -139,7 +128,7 @@ class Invitation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Invited:
     """An invitation that was checked. keys: the points of both aggregators' certificates."""
 
-    invitation: Invitation
+    invitation: PeopleInvitation
     study: Study
     survey: Survey
     keys: tuple[bytes, ...]
@@ -151,7 +140,7 @@ def check_invitation(data: bytes) -> Invited:
     Raises: EncodingError, StudyError, CertificateError; RemoteProtocolError naming an aggregator.
     """
     try:
-        invitation = decode(data, Invitation)
+        invitation = decode(data, PeopleInvitation)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise EncodingError(
             f"an invitation was expected, which `umpc people open` writes, and this is none "
@@ -177,7 +166,7 @@ def check_invitation(data: bytes) -> Invited:
     return Invited(invitation, study, survey, keys)
 
 
-def _checked_key(survey: Survey, side: int, door: Door, ca: str) -> bytes:
+def _checked_key(survey: Survey, side: int, door: DoorEntry, ca: str) -> bytes:
     """The point of an aggregator's certificate, which signed its box key. Raises: as above."""
     shown = verify_certificate(door.certificate, ca.encode(), now=clock())
     if shown != (door.name, "node"):
@@ -266,7 +255,7 @@ CREATE TABLE IF NOT EXISTS places (
 
 
 @dataclass(frozen=True)
-class Person:
+class Respondent:
     """Whose message a device sends. signing_seed: of the place's key. cell: that of the answer."""
 
     place: int
@@ -362,9 +351,9 @@ class Device:
 
     async def send(
         self,
-        people: Iterable[Person],
-        dealer: Dealer,
-        aggregators: Sequence[Aggregator],
+        people: Iterable[Respondent],
+        dealer: Door,
+        aggregators: Sequence[Door],
         tell: Callable[[int], None] = lambda sent: None,
     ) -> None:
         """Send the messages of these people, and then those that an earlier run left behind.
@@ -387,7 +376,7 @@ class Device:
             await self._advance(places, dealer, aggregators)
             tell(len(places))
 
-    def _add(self, people: Sequence[Person]) -> None:
+    def _add(self, people: Sequence[Respondent]) -> None:
         """Put the places that are new into the file. Raises: MessageRefused for another value."""
         with self._db:
             for each in people:
@@ -420,7 +409,7 @@ class Device:
         return self._db.execute(query, (step, *places)).fetchall()
 
     async def _advance(
-        self, places: Sequence[int], dealer: Dealer, aggregators: Sequence[Aggregator]
+        self, places: Sequence[int], dealer: Door, aggregators: Sequence[Door]
     ) -> None:
         if asked := self._rows(ASKED, places, "cell, seed, device"):
             await self._make(asked, dealer)
@@ -431,7 +420,7 @@ class Device:
             # closed, not open yet, or the tokens of another study: all others meet the same
             raise failures[0]
 
-    async def _make(self, rows: Sequence[Any], dealer: Dealer) -> None:
+    async def _make(self, rows: Sequence[Any], dealer: Door) -> None:
         """Fetch the secrets, and make both boxes: on disk before one of them leaves."""
         survey, doors = self._invited.survey, self._invited.invitation.aggregators
         requests = [
@@ -456,7 +445,7 @@ class Device:
             )
         failpoint("boxes-on-disk")
 
-    async def _deliver(self, rows: Sequence[Any], aggregators: Sequence[Aggregator]) -> None:
+    async def _deliver(self, rows: Sequence[Any], aggregators: Sequence[Door]) -> None:
         """Send the boxes to both aggregators. Where both have signed, delete what led to them."""
         survey = self._invited.survey
         calls = [
