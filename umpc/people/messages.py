@@ -395,15 +395,14 @@ def _seal(use: str, about: tuple[bytes | int, ...], to: bytes, secret: bytes, te
 
     Args: about: what the key is bound to. secret: 32 random bytes for this text alone.
     """
+    own = X25519PrivateKey.from_private_bytes(secret)
     try:
-        shared = X25519PrivateKey.from_private_bytes(secret).exchange(
-            X25519PublicKey.from_public_bytes(to)
-        )
+        shared = own.exchange(X25519PublicKey.from_public_bytes(to))
     except ValueError as error:
         raise MessageRefused(
             "an X25519 key that came is unusable: its owner must make a new one"
         ) from error
-    sender = _public(secret)
+    sender = own.public_key().public_bytes_raw()
     key = derive(shared, use, *about, sender, to)
     return sender + AESGCM(key).encrypt(_NO_NONCE, text, None)
 
@@ -415,10 +414,9 @@ def _unseal(
     if len(sealed) != size:
         raise ValueError("another length")
     sender = sealed[:32]
-    shared = X25519PrivateKey.from_private_bytes(secret).exchange(
-        X25519PublicKey.from_public_bytes(sender)
-    )
-    key = derive(shared, use, *about, sender, _public(secret))
+    own = X25519PrivateKey.from_private_bytes(secret)
+    shared = own.exchange(X25519PublicKey.from_public_bytes(sender))
+    key = derive(shared, use, *about, sender, own.public_key().public_bytes_raw())
     return AESGCM(key).decrypt(_NO_NONCE, sealed[32:], None)
 
 
