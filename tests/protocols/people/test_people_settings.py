@@ -12,13 +12,13 @@ from umpc.coordinator.studyfile import load_study_file
 from umpc.coordinator.studyfile_text import field_entry, write_study_file
 from umpc.errors import StudyError
 from umpc.people.places import keys_digest, new_tokens, write_keys
-from umpc.protocols.people.protocol import (
+from umpc.protocols.people.settings import seconds_of
+from umpc.protocols.people.terms import (
     counted_of,
     messages_of,
     survey_of,
     terms_of,
 )
-from umpc.protocols.people.settings import seconds_of
 from umpc.protocols.registry import checked, decode_study, find_protocol
 from umpc.study.parts import FieldText, Participant, Person
 from umpc.study.settings import LYING_NODES, keys_of
@@ -116,7 +116,7 @@ def test_terms_that_fit_no_study_are_refused(changes, reason):
         "2026-12-01T08:60:00Z",
         "2026-12-01T08:00:60Z",
         "0000-12-01T08:00:00Z",
-        "２026-12-01T08:00:00Z",  # noqa: RUF001
+        "２026-12-01T08:00:00Z",
         "2026-12-01T08:00:00Z\n",
     ],
 )

@@ -32,7 +32,7 @@ UTC = re.compile("([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{
 
 
 @dataclass(frozen=True)
-class Counted:
+class CountedPeople:
     """Whom a study counts. n: how many. signatures: of the statement, in the order of nodes."""
 
     n: int
@@ -60,7 +60,7 @@ class PeopleTerms(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     counted: str = ""
 
     @property
-    def signed(self) -> Counted | None:
+    def signed(self) -> CountedPeople | None:
         """Whom the study counts; None before that is signed. Raises: StudyError."""
         if not self.counted:
             return None
@@ -72,7 +72,7 @@ class PeopleTerms(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         data = bytes.fromhex(self.counted)
         statement, first = data[:STATEMENT_BYTES], data[STATEMENT_BYTES:-SIGNATURE_BYTES]
         n = int.from_bytes(statement[:8], "little")
-        return Counted(n, statement, (first, data[-SIGNATURE_BYTES:]))
+        return CountedPeople(n, statement, (first, data[-SIGNATURE_BYTES:]))
 
 
 class PeopleSettings(
