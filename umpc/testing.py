@@ -82,7 +82,7 @@ CHECKS: dict[str, tuple[str, ...]] = {
     "both signed the people": ("not both aggregators have", f"{PEOPLE}:check_counted"),
     "both say how many people": (
         "and both aggregators signed",
-        "umpc.protocols.people.protocol:check_count",
+        "umpc.protocols.people.terms:check_count",
     ),
     "shape of a message": ("bytes was due", "umpc.crypto.rounds:check_reply"),
     "length of material": ("material of", "umpc.mpc.masked.material:DealtPart.decode_all"),

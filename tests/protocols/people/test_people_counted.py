@@ -11,7 +11,7 @@ from tests.support.protocols import begin_all, coordinator_of
 from tests.support.studies import Entropy, make_members, random_tables
 from umpc.errors import LocalProtocolError, RemoteProtocolError, StudyError
 from umpc.protocols.people.in_memory import shared_out
-from umpc.protocols.people.protocol import SHARE, terms_of
+from umpc.protocols.people.terms import SHARE, terms_of
 from umpc.protocols.registry import find_protocol, protocol_of
 from umpc.simulation import AUTHORITY
 from umpc.study import messages as m
@@ -32,7 +32,7 @@ FALSE = {
     "another number": (N + 1).to_bytes(8, "little") + SIGNED[8:],
     "another study": OTHER,
 }
-"""What a coordinator may write into the study in place of the signed statement."""
+"""Texts that a coordinator may write into the study in place of the signed statement."""
 SIGNED_PEOPLE = "both signed the people"
 
 
@@ -77,7 +77,7 @@ def test_what_both_signed_goes_through_all_three():
 
 def test_an_aggregator_refuses_what_is_not_signed_before_it_begins(false):
     study, n = false
-    coordinator, nodes = sides(study, n)
+    _, nodes = sides(study, n)
     members = [node.accept() for node in nodes]
     for node in nodes:
         node.agree(members)

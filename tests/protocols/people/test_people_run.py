@@ -27,7 +27,7 @@ from tests.support.studies import (
 from umpc.errors import StudyError, UmpcError
 from umpc.mpc.attempt import edges_of
 from umpc.protocols.people.in_memory import made_up_terms
-from umpc.protocols.people.protocol import SHARE, survey_of
+from umpc.protocols.people.terms import SHARE, survey_of
 from umpc.protocols.registry import checked
 from umpc.protocols.u_mpc.settings import noisy_sums
 from umpc.simulation import Simulated, simulate

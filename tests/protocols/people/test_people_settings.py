@@ -12,13 +12,13 @@ from umpc.coordinator.studyfile import load_study_file
 from umpc.coordinator.studyfile_text import field_entry, write_study_file
 from umpc.errors import StudyError
 from umpc.people.places import keys_digest, new_tokens, write_keys
-from umpc.protocols.people.protocol import (
+from umpc.protocols.people.settings import seconds_of
+from umpc.protocols.people.terms import (
     counted_of,
     messages_of,
     survey_of,
     terms_of,
 )
-from umpc.protocols.people.settings import seconds_of
 from umpc.protocols.registry import checked, decode_study, find_protocol
 from umpc.study.parts import FieldText, Participant, Person
 from umpc.study.settings import LYING_NODES, keys_of
@@ -81,7 +81,7 @@ SIGNED = terms_of(closed(STUDY, 9)).counted
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"keys": ""}, "names a list of keys"),
+        ({"keys": "", "places": 0, "opens": ""}, "names a list of keys"),
         ({"keys": "F" * 64}, "names a list of keys"),
         ({"keys": "0" * 64 + "\n"}, "names a list of keys"),
         ({"fewest": 1}, "fewest people from 2 to that of its 64 places, got 1"),
@@ -115,8 +115,7 @@ def test_terms_that_fit_no_study_are_refused(changes, reason):
         "2026-12-01T24:00:00Z",
         "2026-12-01T08:60:00Z",
         "2026-12-01T08:00:60Z",
-        "0000-12-01T08:00:00Z",
-        "２026-12-01T08:00:00Z",  # noqa: RUF001
+        "２026-12-01T08:00:00Z",
         "2026-12-01T08:00:00Z\n",
     ],
 )
