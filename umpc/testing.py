@@ -321,6 +321,7 @@ LIMITS: Limits = {
     "umpc.native.field": "CHOSEN",
     "umpc.native.garbled": "CHOSEN",
     "umpc.node.approvals": "LOCK_SECONDS MAX_PENDING MAX_PENDING_BYTES",
+    "umpc.node.people_store": "BLOCKS_AT_ONCE ROWS_AT_ONCE",
     "umpc.node.records": "PROGRESS_SECONDS",
     "umpc.node.run.chunks": "SMALLEST_TASK",
     "umpc.node.run.link": "FRAME_BYTES MAX_WAITING",

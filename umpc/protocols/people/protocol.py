@@ -123,6 +123,10 @@ class PeopleProtocol(GridProtocol):
     def describe_collusion(self, max_colluding: int) -> str:
         return f"aggregators, of which {max_colluding} may collude, and with nobody but coordinator"
 
+    def approved_as(self, study: Study) -> Study:
+        # who comes decides nothing that a site was asked about
+        return survey_of(study)
+
     def check_members(self, study: Study, members: Sequence[Member], keys: Sequence[bytes]) -> None:
         check_signed(study, members, keys)
 
