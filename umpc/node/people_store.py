@@ -231,8 +231,9 @@ class PeopleStore:
         finally:
             draft.unlink(missing_ok=True)
         self._write(
-            "INSERT OR IGNORE INTO studies (hash, state, side, cells, places, fewest, opens, closes"
-            ", epsilon, enrolled, document, box_secret) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT OR IGNORE INTO studies (hash, state, side, cells, places, fewest, opens,"
+            " closes, epsilon, enrolled, document, box_secret)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             *(survey.hash, DEALING, side, cells, terms.places, terms.fewest, opens, closes),
             *(epsilon, terms.enrolled, survey.encode(), self._entropy(KEY_BYTES)),
         )
