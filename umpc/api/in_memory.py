@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 from uuid import UUID
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -48,10 +49,13 @@ from umpc.api.result import Result
 from umpc.errors import DataError, EmptyTable, StudyError, UnknownField
 from umpc.node.table.conversions import ColumnValues, Fetched, typed
 from umpc.node.table.source import TableSource
+from umpc.protocols.people.in_memory import made_up_terms
 from umpc.protocols.registry import AUTO, is_open
 from umpc.simulation import simulate
 
 COORDINATOR = "coordinator"
+PEOPLE = "people"
+"""The protocol whose records are people's, and not those of its nodes."""
 FrameLike: TypeAlias = Any
 """A data frame, a dictionary of columns, or a numpy array."""
 Frames = Sequence[FrameLike] | Mapping[str, FrameLike]
@@ -84,7 +88,8 @@ def estimate(
             [("kendall_tau", ["age", "balance"]), ("gini_mean_difference", ["age"])]; they split
             epsilon, and `Result.parts` has their values.
         frames: one for each site: frames of pandas, polars, pyarrow and others, dictionaries of
-            columns, or numpy arrays with the columns in order.
+            columns, or numpy arrays with the columns in order. With protocol="people" they are
+            of people with one value each, and there are two aggregators.
         columns: the columns that the statistic takes, in its order. A kernel names them itself.
         bounds: column → (lower, upper), (lower, upper, resolution) or a list of categories. They
             are public, so take them from what the columns mean. "data" takes them from the values,
@@ -118,12 +123,17 @@ def estimate(
         chosen["backend"] = AUTO
         counts = (len(next(iter(site.values())).texts) for site in found.values() if site)
         chosen.setdefault("records", sum(counts))
+    nodes = [*found]
+    if protocol == PEOPLE:
+        nodes = ["aggregator-1", "aggregator-2"]
+        places = sum(len(next(iter(site.values())).texts) for site in found.values() if site)
+        chosen.setdefault(PEOPLE, plain(msgspec.structs.asdict(made_up_terms(places))))
     entries = {
         "name": "estimate",
         "epsilon": epsilon,
         "identity": ".",
         "protocol": protocol,
-        "nodes": [{"name": site, "address": NOWHERE} for site in found],
+        "nodes": [{"name": node, "address": NOWHERE} for node in nodes],
         **helper_entries(protocol, chosen),
         **chosen,
     }

@@ -62,6 +62,9 @@ from umpc.ustat.tracing import arity, trace_all
 PLACEHOLDER = "coordinator"
 """The coordinator's name where only its certificate has it."""
 
+PEOPLE, AGGREGATORS = "people", "aggregators"
+"""The protocol whose nodes are aggregators, and its table of terms."""
+
 COMMON_KEYS = tuple(field.name for field in msgspec.structs.fields(StudyEntries))
 TABLE_KEYS = tuple(
     field.name
@@ -254,6 +257,10 @@ def read_study(
     """
     values = dict(given)
     name = values.pop("protocol", None)
+    if name == PEOPLE and AGGREGATORS in values:
+        if "nodes" in values:
+            raise StudyError(f"{path}: aggregators are nodes. Write [[aggregators]] only")
+        values["nodes"] = values.pop(AGGREGATORS)
     left_open = is_open(name, values)
     try:
         protocol = chosen_protocol(USUAL if name is None or left_open else name, values)
@@ -267,6 +274,8 @@ def read_study(
 
         known = open_keys()
     _check_keys(path, settings, protocol, known)
+    if PEOPLE in settings:
+        settings[PEOPLE] = _with_places(path, settings[PEOPLE])
     try:
         own = {key: value for key, value in values.items() if key in common}
         entries = convert(own, StudyEntries)
@@ -281,6 +290,19 @@ def read_study(
         file = _decided(file)
     _ = file.read_settings(PAIR)  # the same keys for each degree
     return file
+
+
+def _with_places(path: Path, people: Any) -> Any:
+    """The terms of people, with digest and length of the list of keys in place of its file.
+
+    Raises: StudyError naming the list, and its line.
+    """
+    if not isinstance(people, Mapping) or "places" in people or "keys" not in people:
+        return people
+    from umpc.people.places import keys_digest, read_keys
+
+    keys, places = keys_digest(read_keys(path.parent / str(people["keys"])))
+    return {**people, "keys": keys, "places": places}
 
 
 def _decided(file: StudyFile) -> StudyFile:
