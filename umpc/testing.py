@@ -80,6 +80,10 @@ CHECKS: dict[str, tuple[str, ...]] = {
     "a list has each place once": ("do not ascend by place", f"{PEOPLE}:both_have"),
     "enough people came": ("the study promises its people", f"{PEOPLE}:counted_statement"),
     "both signed the people": ("not both aggregators have", f"{PEOPLE}:check_counted"),
+    "both say how many people": (
+        "and both aggregators signed",
+        "umpc.protocols.people.terms:check_count",
+    ),
     "shape of a message": ("bytes was due", "umpc.crypto.rounds:check_reply"),
     "length of material": ("material of", "umpc.mpc.masked.material:DealtPart.decode_all"),
     "length of opened bits": ("must take", "umpc.mpc.masked.bit_shares:read_opens"),

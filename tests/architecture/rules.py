@@ -74,6 +74,14 @@ MAY_IMPORT = {
         "umpc.planning.reference_table",
         *BELOW_STUDY,
     ),
+    "umpc/protocols/people/": (
+        "numpy",
+        "msgspec",
+        "umpc.people.messages",
+        "umpc.mpc.arrays",
+        "umpc.protocols",
+        *BELOW_STUDY,
+    ),
     "umpc/people/__init__.py": (),
     "umpc/people/messages.py": (
         "numpy",

@@ -143,6 +143,7 @@ def test_no_file_but_the_registry_imports_a_protocol_by_its_folder():
     protocols = ROOT / "protocols"
     folders = [path.parent.name for path in protocols.glob("*/__init__.py")]
     folders.remove("base")
+    folders.remove("people")  # it has processes of its own: people's door, their dealer, a store
     assert len(folders) >= 3
     found = [
         f"{file}: {target}"

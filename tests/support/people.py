@@ -9,7 +9,7 @@ import msgspec
 
 from tests.support.studies import KENDALL, make_study
 from umpc.protocols.people.in_memory import counting, made_up_terms
-from umpc.protocols.people.protocol import terms_of
+from umpc.protocols.people.terms import terms_of
 from umpc.simulation import AUTHORITY
 from umpc.study.document import Study
 

@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any, TypeAlias
 from uuid import UUID
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -49,13 +48,10 @@ from umpc.api.result import Result
 from umpc.errors import DataError, EmptyTable, StudyError, UnknownField
 from umpc.node.table.conversions import ColumnValues, Fetched, typed
 from umpc.node.table.source import TableSource
-from umpc.protocols.people.in_memory import made_up_terms
-from umpc.protocols.registry import AUTO, is_open
+from umpc.protocols.registry import AUTO, USUAL, chosen_protocol, is_open
 from umpc.simulation import simulate
 
 COORDINATOR = "coordinator"
-PEOPLE = "people"
-"""The protocol whose records are people's, and not those of its nodes."""
 FrameLike: TypeAlias = Any
 """A data frame, a dictionary of columns, or a numpy array."""
 Frames = Sequence[FrameLike] | Mapping[str, FrameLike]
@@ -124,10 +120,12 @@ def estimate(
         counts = (len(next(iter(site.values())).texts) for site in found.values() if site)
         chosen.setdefault("records", sum(counts))
     nodes = [*found]
-    if protocol == PEOPLE:
+    if chosen_protocol(protocol or USUAL, chosen).settings().shares_tables:
+        from umpc.protocols.people.in_memory import made_up_entries
+
         nodes = ["aggregator-1", "aggregator-2"]
         places = sum(len(next(iter(site.values())).texts) for site in found.values() if site)
-        chosen.setdefault(PEOPLE, plain(msgspec.structs.asdict(made_up_terms(places))))
+        chosen = made_up_entries(places) | chosen
     entries = {
         "name": "estimate",
         "epsilon": epsilon,

@@ -183,6 +183,15 @@ class StudyProtocol(ABC):
         """
         return read_settings(self.settings, entries)
 
+    def read_lists(
+        self, entries: Mapping[str, Any], read: Callable[[str], tuple[str, int]]
+    ) -> Mapping[str, Any]:
+        """A file's entries, with digest and length in place of each list of keys that they name.
+
+        Args: read: the name of a list's file → both. Raises: StudyError.
+        """
+        return entries
+
     def check_ahead(self, study: Study) -> None:
         """Raises: StudyError where nothing of a study can be prepared ahead of its run."""
         raise StudyError(

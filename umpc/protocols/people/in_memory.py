@@ -6,6 +6,7 @@ For tests, trials and predictions: nobody sends a message, and nothing here prot
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -14,8 +15,8 @@ from umpc.crypto.signing import Credentials
 from umpc.people.messages import counted_text
 from umpc.protocols.base.seed_agreement import Entropy
 from umpc.protocols.grid.binding import grid_of
-from umpc.protocols.people.protocol import SHARE, messages_of, terms_of
 from umpc.protocols.people.settings import FEWEST, PeopleTerms
+from umpc.protocols.people.terms import SHARE, messages_of, terms_of
 from umpc.study.document import Study
 from umpc.ustat.clear import Columns
 
@@ -25,6 +26,11 @@ def made_up_terms(places: int) -> PeopleTerms:
     return PeopleTerms(
         "0" * 64, places, False, FEWEST, "2000-01-01T00:00:00Z", "2000-01-02T00:00:00Z"
     )
+
+
+def made_up_entries(places: int) -> dict[str, Any]:
+    """`made_up_terms` as a study file has them."""
+    return {"people": msgspec.structs.asdict(made_up_terms(places))}
 
 
 def counting(study: Study, n: int, own: Sequence[Credentials], rows: bytes) -> Study:

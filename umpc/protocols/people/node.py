@@ -15,7 +15,7 @@ from umpc.errors import LocalProtocolError
 from umpc.mpc.arrays import Words
 from umpc.protocols.base.seed_agreement import Entropy
 from umpc.protocols.grid.node import GridNode
-from umpc.protocols.people.protocol import SHARE, check_signed, counted_of, messages_of
+from umpc.protocols.people.terms import SHARE, check_signed, counted_of, messages_of
 from umpc.study.document import Study
 from umpc.ustat.clear import Columns
 

@@ -1,47 +1,37 @@
 """People with one value each: the protocol object, and the coordinator's side.
 
-Both aggregators are nodes of a grid whose tables are shares of one histogram. What is new beside
-the grid: n counts once, and nobody goes on unless both have signed whom they count.
+Both aggregators are nodes of a grid whose tables are shares of one histogram. Beside the grid, n
+counts once, and nobody goes on unless both have signed whom they count.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from umpc.crypto.signing import Verify
-from umpc.errors import RemoteProtocolError, StudyError
-from umpc.people.messages import Survey, check_counted
+from umpc.errors import StudyError
 from umpc.protocols.base.bins import read_bins
 from umpc.protocols.base.coordinator import CoordinatorSide
 from umpc.protocols.base.promise import Promise, PromiseTerms, Trust
 from umpc.protocols.base.protocol import Line, StudyProtocol, Variant
 from umpc.protocols.grid.binding import grid_of
 from umpc.protocols.grid.protocol import GridCoordinator, GridProtocol
-from umpc.protocols.people.settings import (
-    MOST_CELLS,
-    Counted,
-    PeopleSettings,
-    PeopleTerms,
-    check_people,
-)
+from umpc.protocols.people.settings import MOST_CELLS, PeopleSettings, check_people
+from umpc.protocols.people.terms import SHARE, check_count, check_signed, survey_of, terms_of
 from umpc.study import messages as m
 from umpc.study.cost import Measured
 from umpc.study.document import Study
 from umpc.study.report import Report
 from umpc.study.settings import HONEST, Settings
-from umpc.study.sizes import Counted as Counting
 from umpc.study.sizes import Member
 
 if TYPE_CHECKING:
     from umpc.protocols.base.node import NodeSide
 
-SHARE = "share"
-"""The one column of an aggregator: its share of the table, (cells,) of 64-bit words."""
+__all__ = ["SHARE", "survey_of"]
+"""Names of another module that this one passes on."""
 
 
 class PeopleProtocol(GridProtocol):
@@ -59,14 +49,23 @@ class PeopleProtocol(GridProtocol):
     def read_settings(self, entries: Mapping[str, Any], nodes: int, epsilon: str) -> Settings:
         return StudyProtocol.read_settings(self, read_bins(entries), nodes, epsilon)
 
+    def read_lists(
+        self, entries: Mapping[str, Any], read: Callable[[str], tuple[str, int]]
+    ) -> Mapping[str, Any]:
+        people = entries.get("people")
+        if not isinstance(people, Mapping) or "keys" not in people or "places" in people:
+            return entries
+        keys, places = read(str(people["keys"]))
+        return {**entries, "people": {**people, "keys": keys, "places": places}}
+
     def check(self, study: Study) -> None:
         check_people(study)
         super().check(study)
         grid = grid_of(study)
         if not grid.counts:
             raise StudyError(
-                'a study of protocol = "people" counts people by their cells, and this kernel '
-                "adds up their values; take a kernel that compares values, such as kendall_tau"
+                'a study of protocol = "people" counts people by their cells, and no cell tells '
+                "all that this kernel takes of a person; take a kernel of plain fields"
             )
         if not 2 <= grid.cells <= MOST_CELLS:
             raise StudyError(
@@ -141,60 +140,6 @@ class PeopleProtocol(GridProtocol):
     def variants(self, error: float | None) -> Iterator[Variant]:
         """None: a planner compares ways for tables at sites."""
         yield from ()
-
-
-def terms_of(study: Study) -> PeopleTerms:
-    """Who may come, and when."""
-    return study.settings_as(PeopleSettings).people
-
-
-def survey_of(study: Study) -> Study:
-    """The study as people saw it, before anybody was counted. Its hash is in all their messages."""
-    return study.replaced(people=msgspec.structs.replace(terms_of(study), counted=""))
-
-
-@lru_cache(maxsize=16)
-def messages_of(study: Study) -> Survey:
-    """What all messages of people are made of. Args: study: before or after its people counted."""
-    people = terms_of(study)
-    return Survey(survey_of(study).hash, grid_of(study).cells, people.places, people.fewest)
-
-
-def counted_of(study: Study) -> Counted:
-    """Whom a study counts. Raises: StudyError for one that is not closed yet."""
-    signed = terms_of(study).signed
-    if signed is None:
-        raise StudyError(
-            f"the study {study.name!r} is not closed yet: no list of people is signed; "
-            "`umpc study run` asks both aggregators for it, from the closing time on"
-        )
-    return signed
-
-
-def check_count(study: Study, named: Mapping[str, Counting]) -> None:
-    """Each aggregator says as many people as both signed. Raises: RemoteProtocolError."""
-    n = counted_of(study).n
-    for name, said in named.items():
-        if said.records != n:
-            raise RemoteProtocolError(
-                f"{name} says that it counts {said.records} people, and both aggregators signed "
-                f"{n}; nothing was computed, and the study ends",
-                culprit=name,
-                step="agree",
-            )
-
-
-def check_signed(study: Study, members: Sequence[Member], keys: Sequence[bytes]) -> None:
-    """Both aggregators signed whom the study counts, and say so many.
-
-    Args: keys: by the members' certificates.
-
-    Raises: StudyError where the study is not closed; RemoteProtocolError.
-    """
-    # spec/people.py, `check_counted`
-    check_count(study, {member.name: member for member in members})
-    signed = counted_of(study)
-    check_counted(messages_of(study), signed.statement, keys, signed.signatures, study.coordinator)
 
 
 class PeopleCoordinator(GridCoordinator):

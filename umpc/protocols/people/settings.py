@@ -32,7 +32,7 @@ UTC = re.compile("([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{
 
 
 @dataclass(frozen=True)
-class Counted:
+class CountedPeople:
     """Whom a study counts. n: how many. signatures: of the statement, in the order of nodes."""
 
     n: int
@@ -60,7 +60,7 @@ class PeopleTerms(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     counted: str = ""
 
     @property
-    def signed(self) -> Counted | None:
+    def signed(self) -> CountedPeople | None:
         """Whom the study counts; None before that is signed. Raises: StudyError."""
         if not self.counted:
             return None
@@ -72,7 +72,7 @@ class PeopleTerms(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         data = bytes.fromhex(self.counted)
         statement, first = data[:STATEMENT_BYTES], data[STATEMENT_BYTES:-SIGNATURE_BYTES]
         n = int.from_bytes(statement[:8], "little")
-        return Counted(n, statement, (first, data[-SIGNATURE_BYTES:]))
+        return CountedPeople(n, statement, (first, data[-SIGNATURE_BYTES:]))
 
 
 class PeopleSettings(
@@ -137,7 +137,8 @@ def _of_study(study: Study) -> Iterator[tuple[bool, str]]:
     )
     yield (
         study.degree in DEGREES,
-        f"is over pairs or triples of people, got {study.degree} record(s); take another statistic",
+        f"is over pairs or triples of people, got {study.degree} record(s); take another "
+        "statistic: a mean of x is that of the kernel (a.x + b.x) / 2",
     )
     unseen = "an aggregator sees no value, so it cannot"
     yield (
