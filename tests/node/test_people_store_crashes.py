@@ -33,7 +33,7 @@ from tests.support.crowds import (
 from umpc.errors import MessageRefused, StudyError, TooFewRecords
 from umpc.people import messages
 
-EXPECTED = np.bincount(CELLS, minlength=16).tolist()
+EXPECTED = np.bincount([*CELLS.values()], minlength=16).tolist()
 
 # --- kill -9
 
@@ -245,7 +245,8 @@ def many_people(folder: Path, count: int) -> None:
     pair.stop()
     cells = np.arange(count) % 1000
     offsets = messages.offsets(pair.crowd.survey, 0, pair.crowd.secrets)
-    numbers = (cells.astype(np.uint64) - offsets) % np.uint64(pair.crowd.survey.cells)
+    d = np.uint64(pair.crowd.survey.cells)
+    numbers = (cells.astype(np.uint64) + d - offsets) % d
     for name in NAMES:
         # making 10^5 boxes takes a minute: rows as the store writes them
         with closing(sqlite3.connect(folder / name / "people.sqlite")) as db:

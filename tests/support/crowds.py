@@ -209,8 +209,8 @@ class Pair:
         return histogram(self.crowd, shares)
 
 
-CELLS = (3, 7, 3, 15, 0, 9)
-"""The cells of the people of `whole_way`."""
+CELLS = {0: 3, 1: 7, 2: 3, 3: 15, 4: 0, messages.PLACES_AT_ONCE: 9}
+"""Place → cell of the people of `whole_way`: they take two blocks of keys."""
 
 
 def whole_way(folder: Path, tell: Callable[[str], None], some: int = len(CELLS)) -> list[int]:
@@ -219,11 +219,11 @@ def whole_way(folder: Path, tell: Callable[[str], None], some: int = len(CELLS))
     Args: tell: is told each receipt. some: the first people that come now, if it is still open.
     """
     clock = Clock()
-    pair = Pair(folder, Crowd("whole way", len(CELLS) + 1), clock)
+    pair = Pair(folder, Crowd("whole way", messages.PLACES_AT_ONCE + 2), clock)
     crowd = pair.crowd
     with suppress(StudyError):  # closed before
         pair.open()
-        for place, cell in enumerate(CELLS[:some]):
+        for place, cell in list(CELLS.items())[:some]:
             for side, told in enumerate(pair.send(place, cell)):
                 tell(f"{side} {place} {told[:32].hex()}")
     if some < len(CELLS):

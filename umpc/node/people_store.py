@@ -38,7 +38,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
@@ -231,7 +231,7 @@ class PeopleStore:
         Raises: RemoteProtocolError for anything but the next whole blocks.
         """
         with self._lock, self._disk():
-            kept = self._kept(study_hash, DEALING)
+            kept = self._kept(study_hash, DEALING, DEALING)
             if not kept.seed:
                 raise _misdealt("keys before its seed")
             size = point.key_bytes(kept.cells)
@@ -240,10 +240,9 @@ class PeopleStore:
                 raise _misdealt("bytes that are no whole blocks of the study's keys")
             path = self._path(kept.hash, "dealt")
             dealt = messages.dealt_hash()
-            with path.open("r+b" if path.exists() else "x+b") as file:
+            with path.open("a+b") as file:
                 # behind what the database knows is a block that a crash cut off
                 file.truncate(kept.taken)
-                file.seek(kept.taken)
                 file.write(data)
                 _sync(file)
                 file.seek(0)
@@ -256,7 +255,7 @@ class PeopleStore:
 
     def opened(self, study_hash: bytes) -> tuple[bytes, bytes]:
         """The public box key, and this aggregator's signature of `opened_statement`."""
-        kept = self._kept(study_hash, OPEN)
+        kept = self._kept(study_hash, OPEN, OPEN)
         key = X25519PrivateKey.from_private_bytes(kept.box_secret).public_key().public_bytes_raw()
         statement = messages.opened_statement(kept, kept.side, key)
         return key, self._credentials().sign(statement)
@@ -335,9 +334,8 @@ class PeopleStore:
         opened, key = message
         try:
             find = "SELECT receipt FROM rows WHERE study = ? AND place = ?"
-            former = self._db.execute(find, (kept.id, opened.place)).fetchone()
-            if former:
-                messages.check_again(former[0], opened)
+            for (former,) in self._read(find, kept.id, opened.place):
+                messages.check_again(former, opened)
                 return opened
             self._check_time(kept)
             if kept.enrolled:
@@ -350,18 +348,18 @@ class PeopleStore:
 
     def _check_time(self, kept: KeptSurvey) -> None:
         """Raises: MessageRefused outside the study's time, or if it has closed meanwhile."""
-        state = self._db.execute("SELECT state FROM studies WHERE id = ?", (kept.id,)).fetchone()
-        if state != (OPEN,) or not kept.opens <= self._now() < kept.closes:
+        is_open = self._read("SELECT 1 FROM studies WHERE id = ? AND state = ?", kept.id, OPEN)
+        if not is_open or not kept.opens <= self._now() < kept.closes:
             raise MessageRefused(
                 f"{self._name} takes messages for this study from {_text(kept.opens)} to "
                 f"{_text(kept.closes)}, and this one came at {_text(self._now())}"
-                + ("" if state == (OPEN,) else ", after it was closed")
+                + ("" if is_open else ", after it was closed")
             )
 
     def _charge(self, key: bytes, epsilon: Fraction) -> None:
         """Charge an enrolment in the open transaction. Raises: MessageRefused above the cap."""
-        found = self._db.execute("SELECT spent FROM accounts WHERE key = ?", (key,)).fetchone()
-        spent = Fraction(found[0]) if found else Fraction(0)
+        found = self._read("SELECT spent FROM accounts WHERE key = ?", key)
+        spent = Fraction(found[0][0] if found else 0)
         if self._cap is not None and spent + epsilon > self._cap:
             raise MessageRefused(
                 f"this enrolment has epsilon {self._cap - spent} left of {self._cap} at "
@@ -379,11 +377,9 @@ class PeopleStore:
         Raises: StudyError before the closing time, unless every place has sent its message.
         """
         with self._lock:
-            kept = self._kept(study_hash)
-            if kept.state < CLOSED:
-                kept = self._kept(study_hash, OPEN)
-                many = "SELECT count(*) FROM rows WHERE study = ?"
-                (came,) = self._db.execute(many, (kept.id,)).fetchone()
+            kept = self._kept(study_hash, OPEN)
+            if kept.state == OPEN:
+                ((came,),) = self._read("SELECT count(*) FROM rows WHERE study = ?", kept.id)
                 if self._now() < kept.closes and came < kept.places:
                     raise StudyError(
                         f"{self._name} closes this study at {_text(kept.closes)}, or once all "
@@ -395,7 +391,7 @@ class PeopleStore:
 
     def rows(self, study_hash: bytes) -> Iterator[bytes]:
         """The rows of (place, receipt) by place, in parts of whole rows."""
-        return self._pages(self._kept(study_hash, CLOSED, COUNTED, ADDED, FORGOTTEN))
+        return self._pages(self._kept(study_hash, CLOSED))
 
     def counted(self, study_hash: bytes) -> Iterator[bytes]:
         """The public list: the counted rows, as `rows`. Raises: MessageRefused before that."""
@@ -409,15 +405,10 @@ class PeopleStore:
 
     def _pages(self, kept: KeptSurvey) -> Iterator[bytes]:
         last = -1
-        while True:
-            with self._lock, self._disk():
-                found = self._db.execute(
-                    "SELECT place, receipt FROM rows WHERE study = ? AND place > ?"
-                    " ORDER BY place LIMIT ?",
-                    (kept.id, last, ROWS_AT_ONCE),
-                ).fetchall()
-            if not found:
-                return
+        find = (
+            "SELECT place, receipt FROM rows WHERE study = ? AND place > ? ORDER BY place LIMIT ?"
+        )
+        while found := self._read(find, kept.id, last, ROWS_AT_ONCE):
             last = found[-1][0]
             yield b"".join(messages.row(*each) for each in found)
 
@@ -432,7 +423,7 @@ class PeopleStore:
         Raises: TooFewRecords if too few came; StudyError if another statement was signed before;
             RemoteProtocolError if the other's list is none.
         """
-        kept = self._kept(study_hash, CLOSED, COUNTED, ADDED, FORGOTTEN)
+        kept = self._kept(study_hash, CLOSED)
         both = list(messages.both_have(self._pages(kept), theirs, other))
         statement = messages.counted_statement(kept, both, kept.dealt)
         with self._lock:
@@ -457,7 +448,7 @@ class PeopleStore:
         listed = np.frombuffer(b"".join(both), dtype=ROW)["place"]
         with self._forgetting():
             find = "SELECT place FROM rows WHERE study = ?"
-            own = np.array(self._db.execute(find, (kept.id,)).fetchall(), dtype=np.uint64)
+            own = np.array(self._read(find, kept.id), dtype=np.uint64)
             left_out = np.setdiff1d(own, listed).tolist()
             delete = "DELETE FROM rows WHERE study = ? AND place = ?"
             self._db.executemany(delete, ((kept.id, place) for place in left_out))
@@ -485,7 +476,7 @@ class PeopleStore:
 
         Raises: RemoteProtocolError if not both signed what this aggregator signed.
         """
-        kept = self._kept(study_hash, COUNTED, ADDED, FORGOTTEN)
+        kept = self._kept(study_hash, COUNTED)
         messages.check_counted(kept, statement, keys, signatures, kept.relay)
         if statement != kept.statement:
             raise RemoteProtocolError(
@@ -526,14 +517,11 @@ class PeopleStore:
     def _sum_of(self, kept: KeptSurvey, block: range) -> WordArray:
         """The sum over one block of places."""
         size = point.key_bytes(kept.cells)
-        with self._disk():
-            with self._lock:
-                find = "SELECT place, number FROM rows WHERE study = ? AND place BETWEEN ? AND ?"
-                given = kept.id, block.start, block.stop - 1
-                found = self._db.execute(find, given).fetchall()
-            with self._path(kept.hash, "dealt").open("rb") as file:
-                file.seek(block.start * size)
-                data = memoryview(file.read(len(block) * size))
+        find = "SELECT place, number FROM rows WHERE study = ? AND place BETWEEN ? AND ?"
+        found = self._read(find, kept.id, block.start, block.stop - 1)
+        with self._disk(), self._path(kept.hash, "dealt").open("rb") as file:
+            file.seek(block.start * size)
+            data = memoryview(file.read(len(block) * size))
         places, numbers = np.array(found, dtype=np.uint64).reshape(-1, 2).T
         own = places.astype(np.intp) - block.start
         dealt = point.PointKeys.decode(data, kept.cells, len(block))
@@ -548,7 +536,7 @@ class PeopleStore:
 
         Raises: StudyError if it is another list of people than this aggregator signed.
         """
-        kept = self._kept(survey_of(study).hash, ADDED)
+        kept = self._kept(survey_of(study).hash, ADDED, ADDED)
         if not terms_of(study).counted.startswith(kept.statement.hex()):
             raise StudyError(
                 f"{self._name} has signed another list of people than the study has: run the study "
@@ -561,7 +549,7 @@ class PeopleStore:
 
     def forget_share(self, study_hash: bytes) -> None:
         """Forget the share of the table, once the release has left for good."""
-        self._forget(self._kept(study_hash, ADDED, FORGOTTEN), FORGOTTEN, "share = x''")
+        self._forget(self._kept(study_hash, ADDED), FORGOTTEN, "share = x''")
 
     def sweep(self) -> None:
         """Forget all but the public lists of studies whose time is up."""
@@ -591,22 +579,26 @@ class PeopleStore:
 
     # --- the disk ---------------------------------------------------------------------------------
 
-    def _kept(self, study_hash: bytes, *states: int) -> KeptSurvey:
-        """A study in one of these states, or in any. Raises: StudyError."""
+    def _kept(self, study_hash: bytes, first: int = DEALING, last: int = FORGOTTEN) -> KeptSurvey:
+        """A study in one of these states. Raises: StudyError."""
         found = self._all_kept("hash = ?", study_hash)
         if not found:
             raise StudyError(f"{self._name} does not know this study of people: open it first")
-        if states and found[0].state not in states:
+        if not first <= found[0].state <= last:
             raise StudyError(
-                f"{self._name}: a study of people that {TOLD[states[0]]} was expected, and this "
-                f"one {TOLD[found[0].state]}"
+                f"{self._name}: a study of people that {TOLD[first]} was expected, and this one "
+                f"{TOLD[found[0].state]}"
             )
         return found[0]
 
     def _all_kept(self, where: str, *values: object) -> list[KeptSurvey]:
+        return [
+            KeptSurvey(*row) for row in self._read(f"SELECT * FROM studies WHERE {where}", *values)
+        ]
+
+    def _read(self, query: str, *values: object) -> list[tuple[Any, ...]]:
         with self._lock, self._disk():
-            rows = self._db.execute(f"SELECT * FROM studies WHERE {where}", values)
-            return [KeptSurvey(*row) for row in rows]
+            return self._db.execute(query, values).fetchall()
 
     def _write(self, change: str, *values: object) -> None:
         with self._transaction():
