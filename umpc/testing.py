@@ -194,6 +194,7 @@ STEPS: Steps = {
     },
     "dealer": {
         "umpc.dealer.material:MaterialDealer": "__init__ frames",
+        "umpc.dealer.people": "generate",
         "umpc.mpc.masked.tasks": "one_hot_rows bit_of deal_chunks",
         f"{GRID}.attempt:GridDealing": "__init__ deal_one",
         f"{GRID}.verified": "derive",

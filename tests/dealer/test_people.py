@@ -65,7 +65,7 @@ def on_disk(folder: Path, parts: list[bytes]) -> list[int]:
 
 
 def dies(folder: Path, program: str, failpoint: str = "") -> bytes:
-    """What a process writes that opens the study of three blocks and is killed later."""
+    """The output of a process that opens the study of three blocks and is killed later."""
     begin = (
         "import os, signal, sys\n"
         "from pathlib import Path\n"
@@ -196,6 +196,28 @@ def test_bytes_that_left_before_a_dealer_died_are_the_same_afterwards(tmp_path):
         assert (cells.sum(axis=1) == 1).all()
 
 
+def test_a_dealer_that_dies_while_it_draws_secrets_has_opened_nothing(tmp_path):
+    drawn = (
+        "    calls = []\n"
+        "    def entropy(count):\n"
+        "        calls.append(count)\n"
+        "        if len(calls) == 4:\n"
+        "            os.kill(os.getpid(), signal.SIGKILL)\n"
+        "        return bytes(count)\n"
+        f"    DealtPeople(Path(sys.argv[1]) / 'new', {SEVERAL}, entropy)\n"
+    )
+    dies(tmp_path, drawn)
+    dealer = PeopleDealer(tmp_path / "new", now=lambda: DURING)
+    with pytest.raises(MessageRefused, match="no such study"):
+        dealer.deal(messages_of(open_study(SEVERAL)).hash, FIRST, 0)
+    dealer.close()
+    with DealtPeople(tmp_path / "new", SEVERAL) as at:
+        (first, *blocks), (second, *_) = at.deal(FIRST), at.deal(SECOND)
+        assert bytes(32) not in (first, second)
+        cells = opened_cells(at.survey, [first, second], blocks)
+        assert (cells.sum(axis=1) == 1).all()
+
+
 def test_a_device_gets_its_secret_from_a_dealer_that_died_before_it_answered(tmp_path):
     ask = "    at.deal()\n    at.ask(3, bytes([7] * 32))\n"
     dies(tmp_path, ask, "people_secret_stored:kill")
@@ -224,6 +246,15 @@ def test_a_place_opens_once_and_for_one_device(at):
     assert isinstance(refused, MessageRefused) and "ask the organiser" in refused.message
     assert at.ask(2, DEVICE) == reply
     assert at.secret(3, OTHER) != at.secret(2, DEVICE)
+
+
+def test_of_many_devices_that_ask_at_once_one_gets_the_secret(at):
+    devices = [bytes([10 + number] * 32) for number in range(8)]
+    with ThreadPoolExecutor(8) as threads:
+        replies = list(threads.map(lambda device: at.ask(4, device), devices))
+    (winner,) = (number for number, reply in enumerate(replies) if isinstance(reply, bytes))
+    assert at.ask(4, devices[winner]) == replies[winner]
+    assert len(open_secret(at.survey, 4, devices[winner], replies[winner])) == 32
 
 
 def test_a_signature_of_another_place_gets_nothing_and_spoils_nothing(at):

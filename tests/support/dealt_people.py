@@ -50,10 +50,14 @@ def open_study(places: int, name: str = "people", **terms: object) -> Study:
 
 
 class DealtPeople:
-    """A dealer and one study that is opened. `now` may be moved."""
+    """A dealer and one study that is opened.
+
+    now: may be moved. heard: requests of secrets, each with its reply.
+    """
 
     def __init__(self, folder: Path, places: int, entropy: object = None, name: str = "people"):
         self.now = DURING
+        self.heard: list[tuple[object, object]] = []
         chosen = {} if entropy is None else {"entropy": entropy}
         self.dealer = PeopleDealer(folder, now=lambda: self.now, **chosen)
         self.study = open_study(places, name)
@@ -88,6 +92,7 @@ class DealtPeople:
         seed, _ = tokens()[place if signer is None else signer]
         request = place, *secret_request(self.survey, place, seed, device)
         (reply,) = self.dealer.secrets(self.survey.hash, [request])
+        self.heard.append((request, reply))
         return reply
 
     def secret(self, place: int, device: bytes) -> bytes:

@@ -29,6 +29,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -125,9 +126,9 @@ class PeopleDealer:
         self._now = now
         self._entropy = entropy
         self._lock = threading.RLock()
-        """Of the database."""
+        """Guards the database."""
         self._dealing = threading.Lock()
-        """Of the files of dealt keys; it is taken before the other one."""
+        """Guards the files of dealt keys. It is taken before the other lock."""
         with self._disk():
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             path = self._folder / "people.db"
@@ -284,8 +285,8 @@ class PeopleDealer:
             with path.open("r+b") as file:
                 file.seek(kept.dealt)
                 first = kept.dealt // kept.block_bytes
-                for number in range(first, first + BLOCKS_AT_ONCE):
-                    file.write(self._block(kept, number))
+                for places in islice(kept.survey.blocks(), first, first + BLOCKS_AT_ONCE):
+                    file.write(self._block(kept, places))
                 dealt = file.tell()
                 file.flush()
                 os.fsync(file.fileno())
@@ -294,21 +295,20 @@ class PeopleDealer:
             with self._change() as db:
                 db.execute("UPDATE surveys SET dealt = ? WHERE id = ?", (dealt, kept.id))
 
-    def _block(self, kept: DealtSurvey, number: int) -> bytes:
-        """The keys of a block of places; nothing beyond the last one."""
-        row = kept.id * BLOCKS + number
+    def _block(self, kept: DealtSurvey, places: range) -> bytes:
+        """The keys of a block of places."""
+        row = kept.id * BLOCKS + places.start // PLACES_AT_ONCE
         with self._lock:
-            found = self._db.execute("SELECT secrets FROM blocks WHERE id = ?", (row,)).fetchone()
-        data = found[0] if found else b""
+            found = self._db.execute("SELECT secrets FROM blocks WHERE id = ?", (row,))
+            (data,) = found.fetchone()
         secrets = [data[at : at + SECRET_BYTES] for at in range(0, len(data), SECRET_BYTES)]
-        survey, start = kept.survey, number * PLACES_AT_ONCE
         both = [
-            roots(survey, kept.seeds[at : at + SEED_BYTES], start, start + len(secrets))
+            roots(kept.survey, kept.seeds[at : at + SEED_BYTES], places.start, places.stop)
             for at in (0, SEED_BYTES)
         ]
-        cells = offsets(survey, start, secrets)
-        tree_hash = FixedKeyHash(survey.hash_key)
-        return generate(survey.cells, cells, np.stack(both), tree_hash).encode()
+        cells = offsets(kept.survey, places.start, secrets)
+        tree_hash = FixedKeyHash(kept.survey.hash_key)
+        return generate(kept.survey.cells, cells, np.stack(both), tree_hash).encode()
 
     def _file(self, kept: DealtSurvey) -> Path:
         return self._folder / f"{kept.survey.hash.hex()}.keys"
@@ -326,22 +326,25 @@ class PeopleDealer:
                 f"{place} came: use the token that belongs to this study"
             )
         row, number = kept.id * BLOCKS + place // PLACES_AT_ONCE, place % PLACES_AT_ONCE
-        own = slice(number * KEY_BYTES, (number + 1) * KEY_BYTES)
         with db.blobopen("blocks", "keys", row, readonly=True) as keys:
-            key = keys[own]
+            keys.seek(number * KEY_BYTES)
+            key = keys.read(KEY_BYTES)
         found = "SELECT device, sealed FROM opened WHERE survey = ? AND place = ?"
         former, sealed = db.execute(found, (kept.id, place)).fetchone() or (b"", b"")
         try:
             check_secret_request(survey, place, key, device, signature, former)
             if not former:
                 with db.blobopen("blocks", "secrets", row) as secrets:
-                    sealed = seal_secret(survey, place, device, secrets[own], self._entropy)
-                    secrets[own] = bytes(SECRET_BYTES)
+                    secrets.seek(number * SECRET_BYTES)
+                    own = secrets.read(SECRET_BYTES)
+                    sealed = seal_secret(survey, place, device, own, self._entropy)
+                    secrets.seek(number * SECRET_BYTES)
+                    secrets.write(bytes(SECRET_BYTES))
                 opened = kept.id, place, device, sealed
                 db.execute("INSERT INTO opened VALUES (?, ?, ?, ?)", opened)
         except MessageRefused as refused:
             return refused
-        return bytes(sealed)
+        return sealed
 
     def _open(self, study_hash: bytes) -> DealtSurvey:
         """A study that has not closed. Raises: MessageRefused."""
