@@ -359,7 +359,7 @@ def test_another_seed_or_keys_after_the_last_are_refused(store: PeopleStore):
 
 
 def test_a_second_store_of_the_folder_is_refused(store: PeopleStore, tmp_path: Path, clock: Clock):
-    with pytest.raises(LedgerError, match=r"another process has .* open"):
+    with pytest.raises(LedgerError, match=r"store of people .*one user was expected"):
         store_at(tmp_path / "one", 0, clock)
 
 
@@ -435,7 +435,7 @@ def test_too_few_people_give_no_result(tmp_path: Path, clock: Clock, fewest: int
     with pytest.raises(StudyError, match="does not know"):
         pair.stores[0].rows(pair.crowd.hash)
     assert [path.name for path in sorted((tmp_path / "node-0").iterdir())] == [
-        *("people.lock", "people.sqlite", "people.sqlite-shm", "people.sqlite-wal")
+        *("people.sqlite", "people.sqlite-shm", "people.sqlite-wal", "people.sqlite.lock")
     ]
     pair.stop()
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -13,7 +15,9 @@ import numpy as np
 from tests.support.studies import Entropy, make_study
 from umpc.crypto.prg import FixedKeyHash
 from umpc.crypto.signing import MemoryAuthority
+from umpc.errors import StudyError
 from umpc.mpc.fss import point
+from umpc.node import people_store
 from umpc.node.people_store import PeopleStore
 from umpc.people import messages, places
 from umpc.people.messages import Survey
@@ -21,6 +25,7 @@ from umpc.protocols.grid.binding import grid_of
 from umpc.protocols.people.protocol import survey_of, terms_of
 from umpc.protocols.people.settings import PeopleSettings, PeopleTerms
 from umpc.study.document import Study
+from umpc.testing import limited
 
 AUTHORITY = MemoryAuthority("people")
 NAMES = ("node-0", "node-1")
@@ -202,3 +207,42 @@ class Pair:
             shares.append(share)
             assert n == int.from_bytes(statement[:8], "little")
         return histogram(self.crowd, shares)
+
+
+CELLS = {0: 3, 1: 7, 2: 3, 3: 15, 4: 0, messages.PLACES_AT_ONCE: 9}
+"""Place → cell of the people of `whole_way`: they take two blocks of keys."""
+
+
+def whole_way(folder: Path, tell: Callable[[str], None], some: int = len(CELLS)) -> list[int]:
+    """A study from wherever its stores stand to its histogram.
+
+    Args: tell: is told each receipt. some: the first people that come now, if it is still open.
+    """
+    clock = Clock()
+    pair = Pair(folder, Crowd("whole way", messages.PLACES_AT_ONCE + 2), clock)
+    crowd = pair.crowd
+    with suppress(StudyError):  # closed before
+        pair.open()
+        for place, cell in list(CELLS.items())[:some]:
+            for side, told in enumerate(pair.send(place, cell)):
+                tell(f"{side} {place} {told[:32].hex()}")
+    if some < len(CELLS):
+        pair.stop()
+        return []
+    clock.now = CLOSES
+    pair.close()
+    found = pair.add_up()
+    for store in pair.stores:
+        listed = b"".join(store.counted(crowd.hash))
+        assert len(listed) == len(CELLS) * messages.ROW_BYTES
+        for at in range(0, len(listed), messages.ROW_BYTES):
+            place = int.from_bytes(listed[at : at + 8], "little")
+            tell(f"listed {place} {listed[at + 8 : at + 40].hex()}")
+    pair.stop()
+    return found
+
+
+if __name__ == "__main__":
+    # a child process that a failpoint kills
+    with limited(people_store, BLOCKS_AT_ONCE=1):
+        whole_way(Path(sys.argv[1]), lambda line: print(line, flush=True))

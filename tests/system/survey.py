@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import sqlite3
 import subprocess
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -31,7 +33,7 @@ from umpc.protocols.people.protocol import messages_of, terms_of
 from umpc.protocols.people.settings import seconds_of
 from umpc.study.document import Study
 from umpc.study.report import Report
-from umpc.transport.identity import Identity, load_identity, verifier_at_any_date
+from umpc.transport.identity import Identity, certificate_in, load_identity, verifier_at_any_date
 from umpc.transport.people_door import MOST_AT_ONCE, Door, door
 
 NAMES = ("west", "east")
@@ -287,14 +289,18 @@ class Survey:
                 assert counted[receipt] == person.place
 
     def certificate(self, name: str) -> bytes:
-        from umpc.transport.identity import certificate_in
-
         return certificate_in(self.folder / name / "cert.pem")
 
     def spent(self, name: str) -> int:
         """The studies that a running aggregator has charged for, by its audit trail."""
         trail = self.folder / f"{name}-ledger.sqlite.audit"
         return sum('"event":"charge"' in line for line in trail.read_text().splitlines())
+
+    def shares(self, name: str) -> list[bytes | None]:
+        """The shares of tables on an aggregator's disk, one a study."""
+        file = self.folder / f"{name}-people" / "people.sqlite"
+        with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as db:
+            return [share for (share,) in db.execute("SELECT share FROM studies")]
 
     def events(self, name: str) -> list[str]:
         trail = self.folder / f"{name}-ledger.sqlite.audit"

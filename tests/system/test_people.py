@@ -60,6 +60,10 @@ def test_people_are_counted_once_and_each_finds_its_receipt(survey, hub):
     for name in NAMES:
         assert lab.spent(name) == 1
         assert {"opened", "counted", "charge", "release"} <= set(lab.events(name))
+        assert not any(lab.shares(name)), "the release has left"
+        said = lab.command("node", "doctor", "--config", str(lab.folder / f"{name}.toml")).stdout
+        assert "people's door" in said and "this node runs and listens there" in said
+        assert f"{name}-people: 0 studies with keys" in said
 
 
 def opened(lab: Survey, **terms: object) -> Study:

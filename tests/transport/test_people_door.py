@@ -24,7 +24,6 @@ from umpc.transport.connections import connect
 from umpc.transport.identity import nobody
 from umpc.transport.people_door import (
     MOST_AT_ONCE,
-    MOST_BYTES,
     MOST_STREAMS,
     Behind,
     Budget,
@@ -58,9 +57,12 @@ def at_door(identity, scenario: Callable[[Door], Awaitable[None]], **given) -> N
     """Run a scenario with a device's end of a door."""
 
     async def main() -> None:
-        async with asyncio.timeout(60), opened(identity, **given) as address:
-            async with await door(address, identity.ca_pem, "north", "node", 10) as device:
-                await scenario(device)
+        async with (
+            asyncio.timeout(60),
+            opened(identity, **given) as address,
+            await door(address, identity.ca_pem, "north", "node", 10) as device,
+        ):
+            await scenario(device)
 
     asyncio.run(main())
 
@@ -148,7 +150,7 @@ def test_only_tls_1_3(identity):
 @pytest.mark.parametrize(
     ("data", "code", "words"),
     [
-        (b"x" * (MOST_BYTES + 1), grpc.StatusCode.RESOURCE_EXHAUSTED, "larger"),
+        (b"x" * 1_000_000, grpc.StatusCode.RESOURCE_EXHAUSTED, "larger"),
         (b"\xff" * 100, grpc.StatusCode.INVALID_ARGUMENT, EncodingError.__name__),
         (b"\x12\0" * (MOST_AT_ONCE + 1), grpc.StatusCode.FAILED_PRECONDITION, "at most 256"),
     ],
@@ -175,7 +177,7 @@ def test_what_is_no_message_is_refused(identity, data, code, words):
 
 
 def test_a_device_waits_until_its_address_may_send_again(identity):
-    """Whatever becomes of boxes, they count: the second message has to wait for most of a second."""
+    """Whatever becomes of boxes, they count: the second message waits for most of a second."""
 
     async def scenario(device: Door) -> None:
         clock = asyncio.get_running_loop().time
@@ -243,13 +245,15 @@ def test_a_slow_caller_holds_nobody_up(identity):
 
 def test_a_renewed_certificate_is_shown_to_new_callers(identity, authority, tmp_path):
     async def scenario() -> None:
-        async with opened(identity) as address:
-            async with await door(address, identity.ca_pem, "north", "node", 10) as before:
-                authority.issue("north", "node", tmp_path / "new")
-                for name in ("key.pem", "cert.pem"):
-                    (tmp_path / "new" / name).replace(tmp_path / "north" / name)
-                async with await door(address, identity.ca_pem, "north", "node", 10) as after:
-                    assert await after.submit(HASH, [(0, b"x")]) == [b"x"]
-                assert await before.submit(HASH, [(0, b"x")]) == [b"x"]
+        async with (
+            opened(identity) as address,
+            await door(address, identity.ca_pem, "north", "node", 10) as before,
+        ):
+            authority.issue("north", "node", tmp_path / "new")
+            for name in ("key.pem", "cert.pem"):
+                (tmp_path / "new" / name).replace(tmp_path / "north" / name)
+            async with await door(address, identity.ca_pem, "north", "node", 10) as after:
+                assert await after.submit(HASH, [(0, b"x")]) == [b"x"]
+            assert await before.submit(HASH, [(0, b"x")]) == [b"x"]
 
     asyncio.run(scenario())

@@ -397,6 +397,11 @@ def backup(config: NodeConfig, target: Path, keys: bool) -> None:
     names = ", ".join(sorted(manifest.files))
     click.echo(f"backed up: {target}, {secret}: {names}")
     click.echo(f"row {manifest.row}, hash {manifest.hash}")
+    if config.people is not None:
+        click.echo(
+            f"not in it: {config.people.folder}. Do not copy it: a former copy would take a second "
+            "message of a person, and sign a second list. If it is lost, people answer a new study"
+        )
 
 
 @node.command()

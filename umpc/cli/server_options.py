@@ -250,7 +250,9 @@ async def serve(services: Sequence[Service], given: Serving, monitor: Monitor) -
         await done.wait()
     begin_end()
     watch.cancel()
-    await asyncio.gather(*(server.stop(grace=1) for server in (*doors, *dict(opened))))
+    await asyncio.gather(
+        *(door.stop(grace=1) for door in doors), *(server.stop(grace=1) for server, _ in opened)
+    )
     for error in ended:
         if error is not None:
             raise error

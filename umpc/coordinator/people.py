@@ -145,7 +145,7 @@ async def count_people(
     terms = msgspec.structs.replace(
         terms_of(survey), counted=b"".join((statement, *signatures)).hex()
     )
-    return survey.replaced(people=terms), list(both_have(*lists, nodes[1].node.name))
+    return survey.replaced(people=terms), list(both_have(lists[0], lists[1], nodes[1].node.name))
 
 
 class _Link:
@@ -167,7 +167,8 @@ class _Link:
             while some := b"".join(islice(rest, KEYS_AT_ONCE)):
                 await stream.write(pb.PeopleList(keys=some))
             await stream.finish(0)
-            return await self._ended(stream, "open")
+            opened: pb.PeopleOpened = await self._ended(stream, "open")
+            return opened
 
     async def listed(self, study: bytes, identity: Identity) -> list[bytes]:
         """Its rows, in parts."""
@@ -189,7 +190,8 @@ class _Link:
             for part in theirs:
                 await stream.write(pb.PeoplePart(data=part))
             await stream.finish(0)
-            return await self._ended(stream, "compare")
+            counted: pb.PeopleCounted = await self._ended(stream, "compare")
+            return counted
 
     async def add_up(self, signed: pb.PeopleSigned, identity: Identity) -> None:
         """It adds up its share of the table."""

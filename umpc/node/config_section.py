@@ -302,7 +302,8 @@ def table_of(section: Section, *, reads_table: bool = True) -> TableSource:
     """
     if "people" in section.values:
         # an aggregator: people send it shares, and it has no table
-        _refuse(section, tuple(set(KEYS["data"]) - {"people", "name"}), "belongs to a table")
+        others = tuple(key for key in KEYS["data"] if key not in ("people", "name"))
+        _refuse(section, others, "belongs to a table, and people to an aggregator")
         return TableSource(section.path("people", "the path of a folder"), frame={})
     words = _names(section, "words", 'words of the table and of studies, like {TRUE = "true"}')
     columns = _names(section, "columns", 'fields and own columns, like {crp = "CRP_mg_l"}')

@@ -45,13 +45,13 @@ PARTS_AHEAD = 2
 
 
 class PeopleCalls:
-    """Args: public: what others may know of an error of this node."""
+    """These calls of a node's servicer. Args: public: what others may know of its errors."""
 
     def __init__(
         self, identity: Identity, datasets: Datasets, public: Callable[[UmpcError], UmpcError]
     ):
-        self._identity = identity
-        self._datasets = datasets
+        self.identity = identity
+        self.datasets = datasets
         self._public = public
 
     # --- open ---------------------------------------------------------------------------------
@@ -71,7 +71,7 @@ class PeopleCalls:
             await call.record("opened")
             opened = pb.PeopleOpened(
                 box_key=key,
-                certificate=credentials_of(self._identity).certificate,
+                certificate=credentials_of(self.identity).certificate,
                 signature=signature,
             )
             await context.write(pb.PeopleOpening(opened=opened))
@@ -80,10 +80,10 @@ class PeopleCalls:
     def _admitted(self, call: _Call) -> PeopleStore:
         """Return the place for a study that the site's rules and its administrator allow."""
         study = call.known
-        study.index_of(self._identity.name)
-        call.dataset = dataset = self._datasets.of(study)
+        study.index_of(self.identity.name)
+        call.dataset = dataset = self.datasets.of(study)
         call.check_caller()
-        self._datasets.check(study)
+        self.datasets.check(study)
         check_new_run(study)
         dataset.admission.admit(study)
         assert dataset.people is not None  # an aggregator alone admits it
@@ -104,7 +104,7 @@ class PeopleCalls:
                 dealer, "open", as_received, ahead=PARTS_AHEAD
             )
             try:
-                await stream.connect(self._identity, "dealer", address)
+                await stream.connect(self.identity, "dealer", address)
                 request = pb.PeopleStudy(hash=study.hash, already=already)
                 stream.begin(dealer_stub(stream.channel).PeopleKeys(request))
                 if seed := (await stream.next("open", QUIET_SECONDS)).data:
@@ -144,7 +144,7 @@ class PeopleCalls:
             first = await read(context)
             study_hash = first.hash if first is not None else b""
             store = await asyncio.to_thread(self._opened, call, study_hash)
-            (other,) = {node.name for node in call.known.nodes} - {self._identity.name}
+            (other,) = {node.name for node in call.known.nodes} - {self.identity.name}
             rows = (part.data for part in pulled(partial(read, context)))
             statement, signature = await told(
                 context, "compare", lambda _: store.count(study_hash, rows, other)
@@ -152,7 +152,7 @@ class PeopleCalls:
             counted = pb.PeopleCounted(
                 statement=statement,
                 signature=signature,
-                certificate=credentials_of(self._identity).certificate,
+                certificate=credentials_of(self.identity).certificate,
             )
             await context.write(pb.PeopleOpening(counted=counted))
 
@@ -160,7 +160,7 @@ class PeopleCalls:
         """Add up the share of the table, of the people whom both have signed."""
         async with self._answering(context, "add up") as call:
             store = await asyncio.to_thread(self._opened, call, request.hash)
-            verify = credentials_of(self._identity).verify
+            verify = credentials_of(self.identity).verify
             if len(request.certificates) != len(call.known.nodes):
                 raise RemoteProtocolError(
                     f"{call.caller} brought {len(request.certificates)} certificates, and those of "
@@ -183,12 +183,12 @@ class PeopleCalls:
 
     def _opened(self, call: _Call, study_hash: bytes) -> PeopleStore:
         """Return the place of a study that was opened here by this coordinator."""
-        for dataset in self._datasets.found:
+        for dataset in self.datasets.found:
             if dataset.people is not None:
                 call.study, call.dataset = dataset.people.study(study_hash), dataset
                 call.check_caller()
                 return dataset.people
-        raise StudyError(f"{self._identity.name} is no aggregator of people: correct the study")
+        raise StudyError(f"{self.identity.name} is no aggregator of people: correct the study")
 
     @asynccontextmanager
     async def _answering(self, context: AnyContext, step: str) -> AsyncIterator[_Call]:

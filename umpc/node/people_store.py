@@ -26,20 +26,19 @@ show each person's cell: so numbers and keys go with the finished sum.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import sqlite3
 import threading
 import time
-from array import array
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
@@ -50,7 +49,7 @@ from umpc.errors import LedgerError, MessageRefused, RemoteProtocolError, StudyE
 from umpc.failpoints import failpoint
 from umpc.mpc.arrays import WordArray
 from umpc.mpc.fss import point
-from umpc.node.budget.ledger_place import connect
+from umpc.node.budget.ledger_place import connect, locked
 from umpc.people import messages
 from umpc.people.messages import OpenedBox, Survey
 from umpc.people.places import KEY_BYTES, keys_digest
@@ -73,15 +72,16 @@ KEPT_SECONDS = 30 * 86400
 """After this time from the closing time on, everything but a public list is forgotten."""
 PAGES_KIBIBYTES = 8192
 """Memory for pages of the file: rows come in any order of places."""
+ROW = np.dtype([("place", "<u8"), ("receipt", "V32")])
+"""A row of a list."""
 TABLES = """
 PRAGMA journal_mode=WAL;
 PRAGMA secure_delete=ON;
 CREATE TABLE IF NOT EXISTS studies (
-  id INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE, state INTEGER NOT NULL, side INTEGER NOT NULL,
-  cells INTEGER NOT NULL, places INTEGER NOT NULL, fewest INTEGER NOT NULL, opens REAL NOT NULL,
-  closes REAL NOT NULL, epsilon TEXT NOT NULL, enrolled INTEGER NOT NULL, document BLOB NOT NULL,
-  box_secret BLOB, seed BLOB, taken INTEGER NOT NULL DEFAULT 0, dealt BLOB,
-  statement BLOB, signature BLOB, blocks INTEGER NOT NULL DEFAULT 0, share BLOB);
+  hash BLOB NOT NULL UNIQUE, cells, places, fewest, id INTEGER PRIMARY KEY, state, side,
+  opens, closes, epsilon, enrolled, document, box_secret, seed DEFAULT x'', taken DEFAULT 0,
+  dealt DEFAULT x'', statement DEFAULT x'', signature DEFAULT x'', added DEFAULT 0,
+  share DEFAULT x'');
 CREATE TABLE IF NOT EXISTS rows (
   study INTEGER NOT NULL, place INTEGER NOT NULL, number INTEGER, receipt BLOB NOT NULL,
   PRIMARY KEY (study, place)) WITHOUT ROWID;
@@ -90,59 +90,35 @@ CREATE TABLE IF NOT EXISTS accounts (key BLOB PRIMARY KEY, spent TEXT NOT NULL) 
 
 
 @dataclass(frozen=True)
-class KeptSurvey:
-    """A study's row in `studies`, column by column.
+class KeptSurvey(Survey):
+    """A study's row in `studies`, column by column. Bytes that are not there are empty.
 
     side: this aggregator's place in the study. opens, closes: in seconds since 1970.
     taken: bytes of dealt keys on disk. dealt: the digest of all of them.
-    blocks: blocks of places whose sum `share` has; all of them from `ADDED` on.
+    added: blocks of places whose sum `share` has; all of them from `ADDED` on.
     """
 
     id: int
-    hash: bytes
     state: int
     side: int
-    cells: int
-    places: int
-    fewest: int
     opens: float
     closes: float
     epsilon: str
-    enrolled: int
+    enrolled: bool
     document: bytes = field(repr=False)
-    box_secret: bytes | None = field(repr=False)
-    seed: bytes | None = field(repr=False)
+    box_secret: bytes = field(repr=False)
+    seed: bytes = field(repr=False)
     taken: int
-    dealt: bytes | None
-    statement: bytes | None
-    signature: bytes | None
-    blocks: int
-    share: bytes | None = field(repr=False)
-
-    @property
-    def study(self) -> Study:
-        """The study as people see it."""
-        return decode_study(self.document, stored=True)
-
-    @property
-    def survey(self) -> Survey:
-        return Survey(self.hash, self.cells, self.places, self.fewest)
-
-    @property
-    def all_bytes(self) -> int:
-        """Bytes of all dealt keys."""
-        return self.places * point.key_bytes(self.cells)
+    dealt: bytes
+    statement: bytes
+    signature: bytes
+    added: int
+    share: bytes = field(repr=False)
 
 
-@dataclass
-class Submission:
-    """The messages of one call, on their way to the disk. taken: an answer for each of them."""
-
-    kept: KeptSurvey
-    opened: Sequence[tuple[OpenedBox, bytes] | MessageRefused] = field(repr=False)
-    taken: list[OpenedBox | MessageRefused] = field(default_factory=list, repr=False)
-    error: Exception | None = None
-    is_done: bool = False
+Message = tuple[OpenedBox, bytes] | MessageRefused
+"""A message with the key of its place, or why it is refused."""
+Taken = OpenedBox | MessageRefused
 
 
 class PeopleStore:
@@ -172,13 +148,13 @@ class PeopleStore:
         self._folder, self._name, self._credentials = Path(folder).resolve(), name, credentials
         self._now, self._entropy, self._cap = now, entropy, cap
         self._lock, self._adding = threading.RLock(), threading.Lock()
-        self._waiting: deque[Submission] = deque()
+        self._waiting: deque[tuple[KeptSurvey, list[Message], Future[list[Taken]]]] = deque()
         self._taking: dict[bytes, KeptSurvey] = {}
         """The open studies to which messages have come, with their box secrets."""
         with self._disk():
             self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            self._holder = _locked(self._folder / "people.lock")
             file = self._folder / "people.sqlite"
+            self._holder = locked(file, "store of people")
             os.close(os.open(file, os.O_CREAT, 0o600))
             self._db = connect(file)
             self._db.execute(f"PRAGMA cache_size=-{PAGES_KIBIBYTES}")
@@ -231,15 +207,15 @@ class PeopleStore:
         finally:
             draft.unlink(missing_ok=True)
         self._write(
-            "INSERT OR IGNORE INTO studies (hash, state, side, cells, places, fewest, opens, closes"
+            "INSERT OR IGNORE INTO studies (hash, cells, places, fewest, state, side, opens, closes"
             ", epsilon, enrolled, document, box_secret) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            *(survey.hash, DEALING, side, cells, terms.places, terms.fewest, opens, closes),
+            *(survey.hash, cells, terms.places, terms.fewest, DEALING, side, opens, closes),
             *(epsilon, terms.enrolled, survey.encode(), self._entropy(KEY_BYTES)),
         )
 
     def study(self, study_hash: bytes) -> Study:
         """A study that was opened, as people see it. Raises: StudyError."""
-        return self._kept(study_hash).study
+        return decode_study(self._kept(study_hash).document, stored=True)
 
     def keys_so_far(self, study_hash: bytes) -> int:
         """Bytes of dealt keys that are on disk: whole blocks."""
@@ -247,11 +223,12 @@ class PeopleStore:
 
     def take_seed(self, study_hash: bytes, seed: bytes) -> None:
         """Store the dealer's seed of roots. Raises: RemoteProtocolError if another one is there."""
-        kept = self._kept(study_hash, DEALING, OPEN)
-        # other keys over other roots are another dealing, and the same seed deals once
-        if len(seed) != KEY_BYTES or kept.seed not in (None, seed):
-            raise _misdealt("another seed than before, though a study is dealt once")
-        self._write("UPDATE studies SET seed = ? WHERE id = ?", seed, kept.id)
+        with self._lock:
+            kept = self._kept(study_hash, DEALING, OPEN)
+            # other keys over the same roots would show cells, so a study is dealt once
+            if len(seed) != KEY_BYTES or kept.seed not in (b"", seed):
+                raise _misdealt("another seed than before, though a study is dealt once")
+            self._write("UPDATE studies SET seed = ? WHERE id = ?", seed, kept.id)
 
     def take_keys(self, study_hash: bytes, data: bytes) -> None:
         """Append whole blocks of dealt keys. With the last one the study is open.
@@ -259,41 +236,33 @@ class PeopleStore:
         Raises: RemoteProtocolError for anything but the next whole blocks.
         """
         with self._lock, self._disk():
-            kept = self._kept(study_hash, DEALING)
-            if kept.seed is None:
+            kept = self._kept(study_hash, DEALING, DEALING)
+            if not kept.seed:
                 raise _misdealt("keys before its seed")
-            size = messages.PLACES_AT_ONCE * point.key_bytes(kept.cells)
-            end = kept.taken + len(data)
-            if end > kept.all_bytes or (end % size and end != kept.all_bytes):
+            size = point.key_bytes(kept.cells)
+            end, last = kept.taken + len(data), kept.places * size
+            if end > last or (end % (messages.PLACES_AT_ONCE * size) and end != last):
                 raise _misdealt("bytes that are no whole blocks of the study's keys")
             path = self._path(kept.hash, "dealt")
-            with path.open("r+b" if path.exists() else "xb") as file:
+            dealt = messages.dealt_hash()
+            with path.open("a+b") as file:
                 # behind what the database knows is a block that a crash cut off
                 file.truncate(kept.taken)
-                file.seek(kept.taken)
                 file.write(data)
                 _sync(file)
+                file.seek(0)
+                while end == last and (part := file.read(1 << 20)):
+                    dealt.update(part)
             fsync_folder(self._folder)
-            self._write("UPDATE studies SET taken = ? WHERE id = ?", end, kept.id)
-            if end == kept.all_bytes:
-                self._open(kept, path)
-
-    def _open(self, kept: KeptSurvey, path: Path) -> None:
-        """All keys are on disk: from now on messages may come."""
-        dealt = messages.dealt_hash()
-        with path.open("rb") as file:
-            while part := file.read(1 << 20):
-                dealt.update(part)
-        self._write(
-            "UPDATE studies SET state = ?, dealt = ? WHERE id = ?", OPEN, dealt.digest(), kept.id
-        )
+            change = "UPDATE studies SET taken = ?, state = ?, dealt = ? WHERE id = ?"
+            state = OPEN if end == last else DEALING
+            self._write(change, end, state, dealt.digest(), kept.id)
 
     def opened(self, study_hash: bytes) -> tuple[bytes, bytes]:
         """The public box key, and this aggregator's signature of `opened_statement`."""
-        kept = self._kept(study_hash, OPEN)
-        assert kept.box_secret is not None
+        kept = self._kept(study_hash, OPEN, OPEN)
         key = X25519PrivateKey.from_private_bytes(kept.box_secret).public_key().public_bytes_raw()
-        statement = messages.opened_statement(kept.survey, kept.side, key)
+        statement = messages.opened_statement(kept, kept.side, key)
         return key, self._credentials().sign(statement)
 
     # --- send: a person's message -----------------------------------------------------------------
@@ -309,21 +278,20 @@ class PeopleStore:
         Raises: MessageRefused if the study is unknown or takes no messages.
         """
         kept = self._taking.get(study_hash) or self._take_from_now_on(study_hash)
-        answer = Submission(kept, self._unsealed(kept, boxes))
-        self._waiting.append(answer)
+        done: Future[list[Taken]] = Future()
+        self._waiting.append((kept, self._unsealed(kept, boxes), done))
         with self._lock:
-            if not answer.is_done:
+            if not done.done():
                 self._store_waiting()
-        if answer.error:
-            raise answer.error
+        taken = done.result()
         failpoint("people-receipt-due")
         sign = self._credentials().sign
 
-        def signed(taken: OpenedBox) -> bytes:
-            about = kept.survey, kept.side, taken.place, taken.receipt
-            return taken.receipt + sign(messages.receipt_statement(*about))
+        def signed(box: OpenedBox) -> bytes:
+            statement = messages.receipt_statement(kept, kept.side, box.place, box.receipt)
+            return box.receipt + sign(statement)
 
-        return [each if isinstance(each, MessageRefused) else signed(each) for each in answer.taken]
+        return [each if isinstance(each, MessageRefused) else signed(each) for each in taken]
 
     def _take_from_now_on(self, study_hash: bytes) -> KeptSurvey:
         with self._lock:
@@ -336,51 +304,43 @@ class PeopleStore:
                 )
             return self._taking.setdefault(study_hash, found[0])
 
-    def _unsealed(
-        self, kept: KeptSurvey, boxes: Sequence[tuple[int, bytes]]
-    ) -> list[tuple[OpenedBox, bytes] | MessageRefused]:
-        """Each opened box with the key of its place, or why it does not count."""
-        found: list[tuple[OpenedBox, bytes] | MessageRefused] = []
-        assert kept.box_secret is not None
-        about = kept.survey, kept.side, kept.box_secret
+    def _unsealed(self, kept: KeptSurvey, boxes: Sequence[tuple[int, bytes]]) -> list[Message]:
+        """Open boxes, and check signatures."""
+        found: list[Message] = []
         with self._disk(), self._path(kept.hash, "places").open("rb", buffering=0) as file:
             for place, box in boxes:
                 is_known = 0 <= place < kept.places
                 key = os.pread(file.fileno(), KEY_BYTES, KEY_BYTES * place) if is_known else b""
+                given = kept, kept.side, kept.box_secret, place, key, box
                 try:
-                    found.append((messages.open_box(*about, place, key, box), key))
+                    found.append((messages.open_box(*given), key))
                 except MessageRefused as refused:
                     found.append(refused)
         return found
 
     def _store_waiting(self) -> None:
         """Store the messages of all calls that wait, in one commit."""
-        some = []
-        while self._waiting:
-            some.append(self._waiting.popleft())
-        error: Exception | None = None
+        some = [self._waiting.popleft() for _ in range(len(self._waiting))]
         try:
             with self._transaction():
-                for each in some:
-                    each.taken = [self._stored(each.kept, opened) for opened in each.opened]
+                found = [[self._stored(kept, each) for each in given] for kept, given, _ in some]
                 failpoint("people-row-stored")
-        except Exception as failed:  # each of the calls raises it
-            error = failed
-        for each in some:
-            each.error, each.is_done = error, True
+        except Exception as error:  # each of the calls raises it
+            for *_, done in some:
+                done.set_exception(error)
+        else:
+            for (*_, done), taken in zip(some, found, strict=True):
+                done.set_result(taken)
 
-    def _stored(
-        self, kept: KeptSurvey, message: tuple[OpenedBox, bytes] | MessageRefused
-    ) -> OpenedBox | MessageRefused:
+    def _stored(self, kept: KeptSurvey, message: Message) -> Taken:
         """Store one message in the open transaction, or say why it is refused."""
         if isinstance(message, MessageRefused):
             return message
         opened, key = message
         try:
             find = "SELECT receipt FROM rows WHERE study = ? AND place = ?"
-            former = self._db.execute(find, (kept.id, opened.place)).fetchone()
-            if former:
-                messages.check_again(former[0], opened)
+            for (former,) in self._read(find, kept.id, opened.place):
+                messages.check_again(former, opened)
                 return opened
             self._check_time(kept)
             if kept.enrolled:
@@ -393,18 +353,18 @@ class PeopleStore:
 
     def _check_time(self, kept: KeptSurvey) -> None:
         """Raises: MessageRefused outside the study's time, or if it has closed meanwhile."""
-        state = self._db.execute("SELECT state FROM studies WHERE id = ?", (kept.id,)).fetchone()
-        if state != (OPEN,) or not kept.opens <= self._now() < kept.closes:
+        is_open = self._read("SELECT 1 FROM studies WHERE id = ? AND state = ?", kept.id, OPEN)
+        if not is_open or not kept.opens <= self._now() < kept.closes:
             raise MessageRefused(
                 f"{self._name} takes messages for this study from {_text(kept.opens)} to "
                 f"{_text(kept.closes)}, and this one came at {_text(self._now())}"
-                + ("" if state == (OPEN,) else ", after it was closed")
+                + ("" if is_open else ", after it was closed")
             )
 
     def _charge(self, key: bytes, epsilon: Fraction) -> None:
         """Charge an enrolment in the open transaction. Raises: MessageRefused above the cap."""
-        found = self._db.execute("SELECT spent FROM accounts WHERE key = ?", (key,)).fetchone()
-        spent = Fraction(found[0]) if found else Fraction(0)
+        found = self._read("SELECT spent FROM accounts WHERE key = ?", key)
+        spent = Fraction(found[0][0] if found else 0)
         if self._cap is not None and spent + epsilon > self._cap:
             raise MessageRefused(
                 f"this enrolment has epsilon {self._cap - spent} left of {self._cap} at "
@@ -422,27 +382,25 @@ class PeopleStore:
         Raises: StudyError before the closing time, unless every place has sent its message.
         """
         with self._lock:
-            kept = self._kept(study_hash)
-            if kept.state < CLOSED:
-                kept = self._kept(study_hash, OPEN)
-                many = "SELECT count(*) FROM rows WHERE study = ?"
-                (came,) = self._db.execute(many, (kept.id,)).fetchone()
+            kept = self._kept(study_hash, OPEN)
+            if kept.state == OPEN:
+                ((came,),) = self._read("SELECT count(*) FROM rows WHERE study = ?", kept.id)
                 if self._now() < kept.closes and came < kept.places:
                     raise StudyError(
                         f"{self._name} closes this study at {_text(kept.closes)}, or once all "
                         f"{kept.places} places have sent a message; {came} have. Ask again then"
                     )
-                self._forget(kept, CLOSED, "box_secret = NULL")
+                self._forget(kept, CLOSED, "box_secret = x''")
                 self._taking.pop(study_hash, None)
         failpoint("people-closed")
 
     def rows(self, study_hash: bytes) -> Iterator[bytes]:
         """The rows of (place, receipt) by place, in parts of whole rows."""
-        return self._pages(self._kept(study_hash, CLOSED, COUNTED, ADDED, FORGOTTEN))
+        return self._pages(self._kept(study_hash, CLOSED))
 
     def counted(self, study_hash: bytes) -> Iterator[bytes]:
         """The public list: the counted rows, as `rows`. Raises: MessageRefused before that."""
-        found = self._all_kept("hash = ? AND statement NOT NULL", study_hash)
+        found = self._all_kept("hash = ? AND statement != x''", study_hash)
         if not found:
             raise MessageRefused(
                 f"{self._name} has not counted this study yet, or does not know it. Check the "
@@ -452,15 +410,10 @@ class PeopleStore:
 
     def _pages(self, kept: KeptSurvey) -> Iterator[bytes]:
         last = -1
-        while True:
-            with self._lock, self._disk():
-                found = self._db.execute(
-                    "SELECT place, receipt FROM rows WHERE study = ? AND place > ?"
-                    " ORDER BY place LIMIT ?",
-                    (kept.id, last, ROWS_AT_ONCE),
-                ).fetchall()
-            if not found:
-                return
+        find = (
+            "SELECT place, receipt FROM rows WHERE study = ? AND place > ? ORDER BY place LIMIT ?"
+        )
+        while found := self._read(find, kept.id, last, ROWS_AT_ONCE):
             last = found[-1][0]
             yield b"".join(messages.row(*each) for each in found)
 
@@ -475,24 +428,16 @@ class PeopleStore:
         Raises: TooFewRecords if too few came; StudyError if another statement was signed before;
             RemoteProtocolError if the other's list is none.
         """
-        kept = self._kept(study_hash, CLOSED, COUNTED, ADDED, FORGOTTEN)
-        found = array("Q")
-
-        def noted(rows: Iterable[bytes]) -> Iterator[bytes]:
-            for each in rows:
-                found.append(int.from_bytes(each[:8], "little"))
-                yield each
-
-        both = noted(messages.both_have(self._pages(kept), theirs, other))
-        assert kept.dealt is not None
-        statement = messages.counted_statement(kept.survey, both, kept.dealt)
+        kept = self._kept(study_hash, CLOSED)
+        both = list(messages.both_have(self._pages(kept), theirs, other))
+        statement = messages.counted_statement(kept, both, kept.dealt)
         with self._lock:
             kept = self._kept(study_hash)
             if kept.state == CLOSED:
-                text = messages.counted_text(kept.survey, statement)
-                self._keep_counted(kept, found, statement, self._credentials().sign(text))
+                signature = self._credentials().sign(messages.counted_text(kept, statement))
+                self._keep_counted(kept, both, statement, signature)
                 kept = self._kept(study_hash)
-        if kept.statement != statement or kept.signature is None:
+        if kept.statement != statement:
             raise StudyError(
                 f"{self._name} has signed another list of people than the one that follows from "
                 f"the rows of {other} that came now: a study has one list. Bring the rows that "
@@ -502,22 +447,18 @@ class PeopleStore:
         return statement, kept.signature
 
     def _keep_counted(
-        self, kept: KeptSurvey, places: Sequence[int], statement: bytes, signature: bytes
+        self, kept: KeptSurvey, both: Sequence[bytes], statement: bytes, signature: bytes
     ) -> None:
         """Store what is signed, and delete the rows that are not in it."""
-        with self._transaction():
+        listed = np.frombuffer(b"".join(both), dtype=ROW)["place"]
+        with self._forgetting():
             find = "SELECT place FROM rows WHERE study = ?"
-            own = np.fromiter((place for (place,) in self._db.execute(find, (kept.id,))), np.uint64)
-            left_out = np.setdiff1d(own, np.array(places, dtype=np.uint64), assume_unique=True)
-            self._db.executemany(
-                "DELETE FROM rows WHERE study = ? AND place = ?",
-                ((kept.id, place) for place in left_out.tolist()),
-            )
-            self._db.execute(
-                "UPDATE studies SET state = ?, statement = ?, signature = ? WHERE id = ?",
-                (COUNTED, statement, signature, kept.id),
-            )
-        self._empty_log()
+            own = np.array(self._read(find, kept.id), dtype=np.uint64)
+            left_out = np.setdiff1d(own, listed).tolist()
+            delete = "DELETE FROM rows WHERE study = ? AND place = ?"
+            self._db.executemany(delete, ((kept.id, place) for place in left_out))
+            change = "UPDATE studies SET state = ?, statement = ?, signature = ? WHERE id = ?"
+            self._db.execute(change, (COUNTED, statement, signature, kept.id))
 
     # --- the share of the table -------------------------------------------------------------------
 
@@ -540,9 +481,9 @@ class PeopleStore:
 
         Raises: RemoteProtocolError if not both signed what this aggregator signed.
         """
-        kept = self._kept(study_hash, COUNTED, ADDED, FORGOTTEN)
-        relay = kept.study.coordinator
-        messages.check_counted(kept.survey, statement, keys, signatures, relay)
+        kept = self._kept(study_hash, COUNTED)
+        relay = self.study(study_hash).coordinator
+        messages.check_counted(kept, statement, keys, signatures, relay)
         if statement != kept.statement:
             raise RemoteProtocolError(
                 f"{relay} brought another list of people than {self._name} has signed",
@@ -553,15 +494,15 @@ class PeopleStore:
             kept = self._kept(study_hash)
             if kept.state == COUNTED:
                 share = self._summed(kept, tell)
-                self._forget(kept, ADDED, "seed = NULL, share = ?", share.tobytes())
+                self._forget(kept, ADDED, "seed = x'', share = ?", share.tobytes())
                 failpoint("people-added")
                 self._delete_files(kept)
 
     def _summed(self, kept: KeptSurvey, tell: Callable[[int, int], None]) -> WordArray:
         """The sum of all counted people's rotated vectors, (cells,) uint64."""
-        blocks = list(kept.survey.blocks())
+        blocks = list(kept.blocks())
         total = np.zeros(kept.cells, dtype=np.uint64)
-        if kept.share is not None:
+        if kept.share:
             total += np.frombuffer(kept.share, dtype=np.uint64)
         adding = threading.Lock()
 
@@ -570,10 +511,10 @@ class PeopleStore:
             with adding:
                 np.add(total, part, out=total)
 
-        for start in range(kept.blocks, len(blocks), BLOCKS_AT_ONCE):
+        for start in range(kept.added, len(blocks), BLOCKS_AT_ONCE):
             some = blocks[start : start + BLOCKS_AT_ONCE]
             in_blocks(add, some)
-            change = "UPDATE studies SET share = ?, blocks = ? WHERE id = ?"
+            change = "UPDATE studies SET share = ?, added = ? WHERE id = ?"
             self._write(change, total.tobytes(), start + len(some), kept.id)
             failpoint("people-part-added")
             tell(some[-1].stop, kept.places)
@@ -581,22 +522,18 @@ class PeopleStore:
 
     def _sum_of(self, kept: KeptSurvey, block: range) -> WordArray:
         """The sum over one block of places."""
-        survey, size = kept.survey, point.key_bytes(kept.cells)
-        with self._disk():
-            with self._lock:
-                find = "SELECT place, number FROM rows WHERE study = ? AND place BETWEEN ? AND ?"
-                given = kept.id, block.start, block.stop - 1
-                found = self._db.execute(find, given).fetchall()
-            with self._path(kept.hash, "dealt").open("rb") as file:
-                file.seek(block.start * size)
-                data = memoryview(file.read(len(block) * size))
+        size = point.key_bytes(kept.cells)
+        find = "SELECT place, number FROM rows WHERE study = ? AND place BETWEEN ? AND ?"
+        found = self._read(find, kept.id, block.start, block.stop - 1)
+        with self._disk(), self._path(kept.hash, "dealt").open("rb") as file:
+            file.seek(block.start * size)
+            data = memoryview(file.read(len(block) * size))
         places, numbers = np.array(found, dtype=np.uint64).reshape(-1, 2).T
         own = places.astype(np.intp) - block.start
         dealt = point.PointKeys.decode(data, kept.cells, len(block))
         keys = point.PointKeys(kept.cells, dealt.corrections[:, own], dealt.leaves[own])
-        assert kept.seed is not None
-        roots = messages.roots(survey, kept.seed, block.start, block.stop)[own]
-        return point.add_up(kept.side, keys, numbers, roots, FixedKeyHash(survey.hash_key))
+        roots = messages.roots(kept, kept.seed, block.start, block.stop)[own]
+        return point.add_up(kept.side, keys, numbers, roots, FixedKeyHash(kept.hash_key))
 
     def share(self, study: Study) -> tuple[WordArray, int]:
         """This aggregator's share of the table, (cells,) uint64, and n.
@@ -605,8 +542,7 @@ class PeopleStore:
 
         Raises: StudyError if it is another list of people than this aggregator signed.
         """
-        kept = self._kept(survey_of(study).hash, ADDED)
-        assert kept.statement is not None and kept.share is not None
+        kept = self._kept(survey_of(study).hash, ADDED, ADDED)
         if not terms_of(study).counted.startswith(kept.statement.hex()):
             raise StudyError(
                 f"{self._name} has signed another list of people than the study has: run the study "
@@ -619,7 +555,7 @@ class PeopleStore:
 
     def forget_share(self, study_hash: bytes) -> None:
         """Forget the share of the table, once the release has left for good."""
-        self._forget(self._kept(study_hash, ADDED, FORGOTTEN), FORGOTTEN, "share = NULL")
+        self._forget(self._kept(study_hash, ADDED), FORGOTTEN, "share = x''")
 
     def sweep(self) -> None:
         """Forget all but the public lists of studies whose time is up."""
@@ -627,29 +563,20 @@ class PeopleStore:
         for kept in self._all_kept("closes < ? AND state < ?", late, FORGOTTEN):
             with self._lock:
                 self._taking.pop(kept.hash, None)
-                self._forget(kept, FORGOTTEN, "box_secret = NULL, seed = NULL, share = NULL")
-                if kept.statement is None:
-                    with self._transaction():
-                        self._db.execute("DELETE FROM rows WHERE study = ?", (kept.id,))
-                        self._db.execute("DELETE FROM studies WHERE id = ?", (kept.id,))
-                    self._empty_log()
+                self._forget(kept, FORGOTTEN, "box_secret = x'', seed = x'', share = x''")
             self._delete_files(kept)
 
     def _forget(self, kept: KeptSurvey, state: int, changes: str, *values: object) -> None:
-        """Set a state and columns, and from `ADDED` on forget all numbers."""
-        with self._lock:
-            with self._transaction():
-                change = f"UPDATE studies SET state = ?, {changes} WHERE id = ?"
-                self._db.execute(change, (state, *values, kept.id))
-                if state >= ADDED:
-                    numbers = "UPDATE rows SET number = NULL WHERE study = ? AND number IS NOT NULL"
-                    self._db.execute(numbers, (kept.id,))
-            self._empty_log()
-
-    def _empty_log(self) -> None:
-        """Write SQLite's log into the file, so that no former page is left in it."""
-        with self._lock, self._disk():
-            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        """Set a state and columns; from `ADDED` on, forget numbers and unsigned rows."""
+        with self._forgetting():
+            change = f"UPDATE studies SET state = ?, {changes} WHERE id = ?"
+            self._db.execute(change, (state, *values, kept.id))
+            if state >= ADDED:
+                numbers = "UPDATE rows SET number = NULL WHERE study = ? AND number NOT NULL"
+                self._db.execute(numbers, (kept.id,))
+            if state == FORGOTTEN and not kept.statement:
+                self._db.execute("DELETE FROM rows WHERE study = ?", (kept.id,))
+                self._db.execute("DELETE FROM studies WHERE id = ?", (kept.id,))
 
     def _delete_files(self, kept: KeptSurvey) -> None:
         with self._disk():
@@ -658,22 +585,26 @@ class PeopleStore:
 
     # --- the disk ---------------------------------------------------------------------------------
 
-    def _kept(self, study_hash: bytes, *states: int) -> KeptSurvey:
-        """A study in one of these states, or in any. Raises: StudyError."""
+    def _kept(self, study_hash: bytes, first: int = DEALING, last: int = FORGOTTEN) -> KeptSurvey:
+        """A study in one of these states. Raises: StudyError."""
         found = self._all_kept("hash = ?", study_hash)
         if not found:
             raise StudyError(f"{self._name} does not know this study of people: open it first")
-        if states and found[0].state not in states:
+        if not first <= found[0].state <= last:
             raise StudyError(
-                f"{self._name}: a study of people that {TOLD[states[0]]} was expected, and this "
-                f"one {TOLD[found[0].state]}"
+                f"{self._name}: a study of people that {TOLD[first]} was expected, and this one "
+                f"{TOLD[found[0].state]}"
             )
         return found[0]
 
     def _all_kept(self, where: str, *values: object) -> list[KeptSurvey]:
+        return [
+            KeptSurvey(*row) for row in self._read(f"SELECT * FROM studies WHERE {where}", *values)
+        ]
+
+    def _read(self, query: str, *values: object) -> list[tuple[Any, ...]]:
         with self._lock, self._disk():
-            rows = self._db.execute(f"SELECT * FROM studies WHERE {where}", values)
-            return [KeptSurvey(*row) for row in rows]
+            return self._db.execute(query, values).fetchall()
 
     def _write(self, change: str, *values: object) -> None:
         with self._transaction():
@@ -685,6 +616,14 @@ class PeopleStore:
         with self._lock, self._disk(), self._db:
             self._db.execute("BEGIN IMMEDIATE")
             yield
+
+    @contextmanager
+    def _forgetting(self) -> Iterator[None]:
+        """A transaction after which no former page is left in SQLite's log."""
+        with self._lock, self._disk():
+            with self._transaction():
+                yield
+            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     @contextmanager
     def _disk(self) -> Iterator[None]:
@@ -700,20 +639,6 @@ class PeopleStore:
 
     def _path(self, study_hash: bytes, kind: str) -> Path:
         return self._folder / f"{study_hash.hex()}.{kind}"
-
-
-def _locked(path: Path) -> int:
-    """Lock a file for this process, until the descriptor is closed. Raises: LedgerError."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(descriptor)
-        raise LedgerError(
-            f"another process has {path.parent} open, and a folder of studies of people has one: "
-            "stop the other process, or give this one a folder of its own"
-        ) from None
-    return descriptor
 
 
 def _written(keys: Iterable[bytes], file: BinaryIO) -> Iterator[bytes]:

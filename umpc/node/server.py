@@ -77,7 +77,7 @@ StudyContext = Context[pb.CoordinatorMessage, pb.NodeMessage]
 PeerContext = Context[pb.PeerMessage, pb.PeerMessage]
 
 
-class NodeServer(rpc.NodeServicer):
+class NodeServer(PeopleCalls, rpc.NodeServicer):
     """The calls to a node.
 
     Args:
@@ -93,17 +93,14 @@ class NodeServer(rpc.NodeServicer):
         finished: Callable[[UmpcError | None], None],
         workers: Executor | None = None,
     ):
+        found = Datasets(identity.name, datasets)
+        super().__init__(identity, found, partial(public_error, node=identity.name))
         self.workers = workers
-        self.identity = identity
         self.finished = finished
         self.links = Links(identity)
         self.standing = Standing()
-        self.datasets = Datasets(identity.name, datasets)
         self._sites = {each.name: self._site(each) for each in datasets}
         self._contact = ContactCheck(identity, self._rules_for)
-        people = PeopleCalls(identity, self.datasets, partial(public_error, node=identity.name))
-        self.OpenPeople, self.ListPeople = people.OpenPeople, people.ListPeople
-        self.CountPeople, self.SumPeople = people.CountPeople, people.SumPeople
 
     def _site(self, dataset: Dataset) -> Site:
         """Return the parts of this process that a run over one data set needs."""

@@ -160,16 +160,15 @@ class PublicDoor:
         """Show who was counted."""
         await self._paid(request, context)
         try:
-            if self._counted is None:
-                self._has_none(request.hash, ())
-            rows = await asyncio.to_thread(self._counted, request.hash)
+            counted = self._counted or self._has_none
+            rows = await asyncio.to_thread(counted, request.hash)
             while (data := await asyncio.to_thread(next, rows, None)) is not None:
                 self._budget.take(context.peer(), MOST_AT_ONCE)
                 yield pb.PeoplePart(data=data)
         except UmpcError as error:
             await context.abort(*status_of(error))
 
-    def _has_none(self, study: bytes, requests: Sequence[Any]) -> Any:
+    def _has_none(self, study: bytes, requests: Sequence[Any] = ()) -> Any:
         raise MessageRefused(
             f"{self._identity.role} {self._identity.name!r} takes no such message of people: "
             "secrets come from the dealer, and boxes go to aggregators; correct the address"
