@@ -28,7 +28,6 @@ from umpc.cli.demo_options import (
     given_bounds,
     named_list,
     named_value,
-    of_sites,
     protocol_options,
     settings_of,
 )
@@ -40,7 +39,7 @@ from umpc.coordinator.studyfile_text import field_entry, write_study_file
 from umpc.errors import ConfigError, StudyError
 from umpc.node.table.conversions import DECIMAL_MARKS, THOUSANDS_MARKS, NumberFormat
 from umpc.protocols.auto import open_keys
-from umpc.protocols.registry import AUTO, USUAL, chosen_protocol, is_open
+from umpc.protocols.registry import AUTO, PROTOCOLS, USUAL, chosen_protocol, is_open
 from umpc.study.document import Study
 from umpc.study.report import Report
 from umpc.study.settings import ADVERSARIES, HONEST
@@ -132,7 +131,7 @@ PEOPLE = "people"
 )
 @click.option(
     "--protocol",
-    type=click.Choice(list(of_sites())),
+    type=click.Choice(list(PROTOCOLS)),
     metavar="NAME",
     help="One of the protocols below. It decides what is released. The default is u-mpc, over "
     "sampled sets, or over all sets by the grid where that is cheaper.",
