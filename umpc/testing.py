@@ -194,6 +194,7 @@ STEPS: Steps = {
     },
     "dealer": {
         "umpc.dealer.material:MaterialDealer": "__init__ frames",
+        "umpc.dealer.people": "generate",
         "umpc.mpc.masked.tasks": "one_hot_rows bit_of deal_chunks",
         f"{GRID}.attempt:GridDealing": "__init__ deal_one",
         f"{GRID}.verified": "derive",
@@ -298,6 +299,7 @@ LIMITS: Limits = {
     "umpc.cli.node_page": "MOST_WAITING",
     "umpc.cli.table": "EDGES_AT_ONCE EXACT_EDGES",
     "umpc.coordinator.client": "PAUSE_SECONDS",
+    "umpc.dealer.people": "BLOCKS_AT_ONCE MOST_PLACES",
     "umpc.dealer.server": "REMEMBERED SMALLEST_TASK",
     "umpc.enrolment.listener": "REQUEST_SECONDS",
     "umpc.hub.relay": "HUB_BYTES",
@@ -319,6 +321,7 @@ LIMITS: Limits = {
     "umpc.native.field": "CHOSEN",
     "umpc.native.garbled": "CHOSEN",
     "umpc.node.approvals": "LOCK_SECONDS MAX_PENDING MAX_PENDING_BYTES",
+    "umpc.node.people_store": "BLOCKS_AT_ONCE ROWS_AT_ONCE",
     "umpc.node.records": "PROGRESS_SECONDS",
     "umpc.node.run.chunks": "SMALLEST_TASK",
     "umpc.node.run.link": "FRAME_BYTES MAX_WAITING",

@@ -113,7 +113,7 @@ def system_refuses(place: Place) -> Iterator[None]:
         ) from error
 
 
-def locked(path: Path) -> int:
+def locked(path: Path, what: str = "ledger") -> int:
     """Lock `<path>.lock` for this process and return its file descriptor.
 
     The lock ends when the descriptor is closed. Raises: LedgerError if another process holds it.
@@ -123,8 +123,8 @@ def locked(path: Path) -> int:
         descriptor = os.open(name, os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
         raise LedgerError(
-            f"ledger {path}: a folder that this process may write to was expected. Create it, "
-            "or correct ledger in the node's configuration",
+            f"{what} {path}: a folder that this process may write to was expected. Create it, "
+            f"or correct {what} in the node's configuration",
             detail=str(error),
         ) from error
     try:
@@ -132,8 +132,8 @@ def locked(path: Path) -> int:
     except OSError:
         os.close(descriptor)
         raise LedgerError(
-            f"ledger {path}: one user was expected, and another one holds {name}. Stop the "
-            "other node, or give this one its own ledger"
+            f"{what} {path}: one user was expected, and another one holds {name}. Stop the "
+            f"other node, or give this one its own {what}"
         ) from None
     return descriptor
 

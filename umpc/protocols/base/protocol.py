@@ -411,6 +411,10 @@ class StudyProtocol(ABC):
 
     # --- the sides -----------------------------------------------------------------------------
 
+    def approved_as(self, study: Study) -> Study:
+        """The study that a person at a site accepts, where another one follows from it."""
+        return study
+
     def check_members(self, study: Study, members: Sequence[Member], keys: Sequence[bytes]) -> None:
         """The dealer's check of members who have agreed, as far as it depends on the protocol.
 

@@ -1,0 +1,672 @@
+"""An aggregator's disk: studies of people, their rows and accounts, and its share of the table.
+
+`docs/people.md` has the promise, and the attack against which each rule stands. `spec/people.py`
+has the steps. A state is on disk before anything that depends on it leaves:
+
+| state | what is on disk | what may leave |
+|---|---|---|
+| `DEALING` | keys of the places, a box secret, the dealer's seed and a part of its keys | nothing |
+| `OPEN` | all dealt keys, and their digest | the box key; receipts of stored rows |
+| `CLOSED` | no box secret any more, so nobody can open a box | the rows of (place, receipt) |
+| `COUNTED` | the rows that both have, n, one signed statement | statement and signature |
+| `ADDED` | the share of the table; no number, seed or dealt key any more | what the grid sends |
+| `FORGOTTEN` | n, the statement, and the rows that it is made of | these |
+
+*Files.* `people.sqlite` has studies, rows and accounts. SQLite overwrites what is deleted, and its
+log is emptied afterwards. A disk with wear levelling may still have former copies. `HASH.places`
+has the keys of a study's places, 32 bytes each, and `HASH.dealt` the dealer's keys in blocks
+(`umpc/people/messages.py`). Both files are deleted once the share is stored.
+
+*Commits.* Each commit is on disk when it returns. Calls that come while another one commits share
+the next commit, so many callers cost one write to the disk.
+
+*Reveals.* A number is uniform to one aggregator. Numbers of both aggregators' disks, with the keys,
+show each person's cell: so numbers and keys go with the finished sum.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+
+from umpc.crypto.prg import FixedKeyHash
+from umpc.crypto.signing import Credentials
+from umpc.errors import LedgerError, MessageRefused, RemoteProtocolError, StudyError
+from umpc.failpoints import failpoint
+from umpc.mpc.arrays import WordArray
+from umpc.mpc.fss import point
+from umpc.node.budget.ledger_place import connect, locked
+from umpc.people import messages
+from umpc.people.messages import OpenedBox, Survey
+from umpc.people.places import KEY_BYTES, keys_digest
+from umpc.protocols.grid.binding import grid_of
+from umpc.protocols.people.terms import survey_of, terms_of
+from umpc.protocols.registry import decode_study
+from umpc.study.document import Study
+from umpc.study.parts import exact
+from umpc.transport.files import fsync_folder
+from umpc.ustat.blocks import in_blocks
+
+DEALING, OPEN, CLOSED, COUNTED, ADDED, FORGOTTEN = range(6)
+TOLD = ("waits for the dealer's keys", "is open", "is closed", "is counted", "is added up", "ended")
+"""A study's state in words."""
+ROWS_AT_ONCE = 1 << 14
+"""Rows of one part of a list, 40 bytes each."""
+BLOCKS_AT_ONCE = 16
+"""Blocks of places that are added up before the sum so far is stored."""
+KEPT_SECONDS = 30 * 86400
+"""After this time from the closing time on, everything but a public list is forgotten."""
+PAGES_KIBIBYTES = 8192
+"""Memory for pages of the file: rows come in any order of places."""
+ROW = np.dtype([("place", "<u8"), ("receipt", "V32")])
+"""A row of a list."""
+TABLES = """
+PRAGMA journal_mode=WAL;
+PRAGMA secure_delete=ON;
+CREATE TABLE IF NOT EXISTS studies (
+  hash BLOB NOT NULL UNIQUE, cells, places, fewest, id INTEGER PRIMARY KEY, state, side,
+  opens, closes, epsilon, enrolled, document, box_secret, seed DEFAULT x'', taken DEFAULT 0,
+  dealt DEFAULT x'', statement DEFAULT x'', signature DEFAULT x'', added DEFAULT 0,
+  share DEFAULT x'');
+CREATE TABLE IF NOT EXISTS rows (
+  study INTEGER NOT NULL, place INTEGER NOT NULL, number INTEGER, receipt BLOB NOT NULL,
+  PRIMARY KEY (study, place)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS accounts (key BLOB PRIMARY KEY, spent TEXT NOT NULL) WITHOUT ROWID;
+"""
+
+
+@dataclass(frozen=True)
+class KeptSurvey(Survey):
+    """A study's row in `studies`, column by column. Bytes that are not there are empty.
+
+    side: this aggregator's place in the study. opens, closes: in seconds since 1970.
+    taken: bytes of dealt keys on disk. dealt: the digest of all of them.
+    added: blocks of places whose sum `share` has; all of them from `ADDED` on.
+    """
+
+    id: int
+    state: int
+    side: int
+    opens: float
+    closes: float
+    epsilon: str
+    enrolled: bool
+    document: bytes = field(repr=False)
+    box_secret: bytes = field(repr=False)
+    seed: bytes = field(repr=False)
+    taken: int
+    dealt: bytes
+    statement: bytes
+    signature: bytes
+    added: int
+    share: bytes = field(repr=False)
+
+
+Message = tuple[OpenedBox, bytes] | MessageRefused
+"""A message with the key of its place, or why it is refused."""
+Taken = OpenedBox | MessageRefused
+
+
+class PeopleStore:
+    """All that one aggregator keeps of studies of people, in one folder.
+
+    Any thread may call any method; each blocks. A study's hash is its survey's everywhere.
+
+    Args:
+        name: the aggregator's.
+        credentials: called whenever something is signed.
+        now: seconds since 1970.
+        cap: ε that an enrolment may spend in all studies together; None for no limit.
+
+    Raises: LedgerError if another process has the folder open, or the disk refuses, everywhere.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        name: str,
+        credentials: Callable[[], Credentials],
+        *,
+        now: Callable[[], float] = time.time,
+        entropy: Callable[[int], bytes] = os.urandom,
+        cap: Fraction | None = None,
+    ):
+        self._folder, self._name, self._credentials = Path(folder).resolve(), name, credentials
+        self._now, self._entropy, self._cap = now, entropy, cap
+        self._lock, self._adding = threading.RLock(), threading.Lock()
+        self._waiting: deque[tuple[KeptSurvey, list[Message], Future[list[Taken]]]] = deque()
+        self._taking: dict[bytes, KeptSurvey] = {}
+        """The open studies to which messages have come, with their box secrets."""
+        with self._disk():
+            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            file = self._folder / "people.sqlite"
+            self._holder = locked(file, "store of people")
+            os.close(os.open(file, os.O_CREAT, 0o600))
+            self._db = connect(file)
+            self._db.execute(f"PRAGMA cache_size=-{PAGES_KIBIBYTES}")
+            self._db.executescript(TABLES)
+        self.sweep()
+        # what a crash left: lists that no study has, and keys that are added up
+        used = {each.hash.hex() for each in self._all_kept("state < ?", ADDED)}
+        for path in self._folder.iterdir():
+            if path.suffix in (".places", ".dealt", ".new") and path.stem not in used:
+                path.unlink()
+
+    def __repr__(self) -> str:
+        return f"PeopleStore({self._name!r}, <redacted>)"
+
+    def close(self) -> None:
+        """Let go of the folder."""
+        with self._lock:
+            self._db.close()
+            os.close(self._holder)
+
+    # --- open: the list of places, and the dealer's keys ------------------------------------------
+
+    def open_study(self, study: Study, keys: Iterable[bytes]) -> None:
+        """Store the list of places. A study that is there stays as it is.
+
+        Args: keys: 32 bytes a place, in order. They are not read if the study is there.
+
+        Raises: StudyError if the list is not the study's, or the closing time is over.
+        """
+        self.sweep()
+        survey, terms = survey_of(study), terms_of(study)
+        if self._all_kept("hash = ?", survey.hash):
+            return
+        opens, closes = _seconds(terms.opens), _seconds(terms.closes)
+        if closes <= self._now():
+            raise StudyError(f"the study of people closed at {terms.closes}: give a later time")
+        side, cells = study.index_of(self._name), grid_of(survey).cells
+        epsilon = str(exact(study.epsilon, "epsilon"))
+        draft = self._folder / f"{self._entropy(8).hex()}.new"
+        try:
+            with self._disk(), draft.open("xb") as file:
+                if keys_digest(_written(keys, file)) != (terms.keys, terms.places):
+                    raise StudyError(
+                        f"{self._name}: a list of keys came that is not the study's. Give the list "
+                        f"of {terms.places} places of which the study was made"
+                    )
+                _sync(file)
+                os.replace(draft, self._path(survey.hash, "places"))
+                fsync_folder(self._folder)
+        finally:
+            draft.unlink(missing_ok=True)
+        self._write(
+            "INSERT OR IGNORE INTO studies (hash, cells, places, fewest, state, side, opens,"
+            " closes, epsilon, enrolled, document, box_secret)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            *(survey.hash, cells, terms.places, terms.fewest, DEALING, side, opens, closes),
+            *(epsilon, terms.enrolled, survey.encode(), self._entropy(KEY_BYTES)),
+        )
+
+    def study(self, study_hash: bytes) -> Study:
+        """A study that was opened, as people see it. Raises: StudyError."""
+        return decode_study(self._kept(study_hash).document, stored=True)
+
+    def keys_so_far(self, study_hash: bytes) -> int:
+        """Bytes of dealt keys that are on disk: whole blocks."""
+        return self._kept(study_hash).taken
+
+    def take_seed(self, study_hash: bytes, seed: bytes) -> None:
+        """Store the dealer's seed of roots. Raises: RemoteProtocolError if another one is there."""
+        with self._lock:
+            kept = self._kept(study_hash, DEALING, OPEN)
+            # other keys over the same roots would show cells, so a study is dealt once
+            if len(seed) != KEY_BYTES or kept.seed not in (b"", seed):
+                raise _misdealt("another seed than before, though a study is dealt once")
+            self._write("UPDATE studies SET seed = ? WHERE id = ?", seed, kept.id)
+
+    def take_keys(self, study_hash: bytes, data: bytes) -> None:
+        """Append whole blocks of dealt keys. With the last one the study is open.
+
+        Raises: RemoteProtocolError for anything but the next whole blocks.
+        """
+        with self._lock, self._disk():
+            kept = self._kept(study_hash, DEALING, DEALING)
+            if not kept.seed:
+                raise _misdealt("keys before its seed")
+            size = point.key_bytes(kept.cells)
+            end, last = kept.taken + len(data), kept.places * size
+            if end > last or (end % (messages.PLACES_AT_ONCE * size) and end != last):
+                raise _misdealt("bytes that are no whole blocks of the study's keys")
+            path = self._path(kept.hash, "dealt")
+            dealt = messages.dealt_hash()
+            with path.open("a+b") as file:
+                # behind what the database knows is a block that a crash cut off
+                file.truncate(kept.taken)
+                file.write(data)
+                _sync(file)
+                file.seek(0)
+                while end == last and (part := file.read(1 << 20)):
+                    dealt.update(part)
+            fsync_folder(self._folder)
+            change = "UPDATE studies SET taken = ?, state = ?, dealt = ? WHERE id = ?"
+            state = OPEN if end == last else DEALING
+            self._write(change, end, state, dealt.digest(), kept.id)
+
+    def opened(self, study_hash: bytes) -> tuple[bytes, bytes]:
+        """The public box key, and this aggregator's signature of `opened_statement`."""
+        kept = self._kept(study_hash, OPEN, OPEN)
+        key = X25519PrivateKey.from_private_bytes(kept.box_secret).public_key().public_bytes_raw()
+        statement = messages.opened_statement(kept, kept.side, key)
+        return key, self._credentials().sign(statement)
+
+    # --- send: a person's message -----------------------------------------------------------------
+
+    def submit(
+        self, study_hash: bytes, boxes: Sequence[tuple[int, bytes]]
+    ) -> list[bytes | MessageRefused]:
+        """Take messages, each a place and a box, in one commit, which other calls may share.
+
+        Returns: for each its receipt and this aggregator's signature, 32 + 64 bytes, or why it is
+        refused. All rows are on disk.
+
+        Raises: MessageRefused if the study is unknown or takes no messages.
+        """
+        kept = self._taking.get(study_hash) or self._take_from_now_on(study_hash)
+        done: Future[list[Taken]] = Future()
+        self._waiting.append((kept, self._unsealed(kept, boxes), done))
+        with self._lock:
+            if not done.done():
+                self._store_waiting()
+        taken = done.result()
+        failpoint("people-receipt-due")
+        sign = self._credentials().sign
+
+        def signed(box: OpenedBox) -> bytes:
+            statement = messages.receipt_statement(kept, kept.side, box.place, box.receipt)
+            return box.receipt + sign(statement)
+
+        return [each if isinstance(each, MessageRefused) else signed(each) for each in taken]
+
+    def _take_from_now_on(self, study_hash: bytes) -> KeptSurvey:
+        with self._lock:
+            found = self._all_kept("hash = ?", study_hash)
+            if not found or found[0].state != OPEN:
+                state = TOLD[found[0].state] if found else "is unknown"
+                raise MessageRefused(
+                    f"{self._name} takes no message for this study, which {state} here. Check the "
+                    "invitation and the closing time"
+                )
+            return self._taking.setdefault(study_hash, found[0])
+
+    def _unsealed(self, kept: KeptSurvey, boxes: Sequence[tuple[int, bytes]]) -> list[Message]:
+        """Open boxes, and check signatures."""
+        found: list[Message] = []
+        with self._disk(), self._path(kept.hash, "places").open("rb", buffering=0) as file:
+            for place, box in boxes:
+                is_known = 0 <= place < kept.places
+                key = os.pread(file.fileno(), KEY_BYTES, KEY_BYTES * place) if is_known else b""
+                given = kept, kept.side, kept.box_secret, place, key, box
+                try:
+                    found.append((messages.open_box(*given), key))
+                except MessageRefused as refused:
+                    found.append(refused)
+        return found
+
+    def _store_waiting(self) -> None:
+        """Store the messages of all calls that wait, in one commit."""
+        some = [self._waiting.popleft() for _ in range(len(self._waiting))]
+        try:
+            with self._transaction():
+                found = [[self._stored(kept, each) for each in given] for kept, given, _ in some]
+                failpoint("people-row-stored")
+        except Exception as error:  # each of the calls raises it
+            for *_, done in some:
+                done.set_exception(error)
+        else:
+            for (*_, done), taken in zip(some, found, strict=True):
+                done.set_result(taken)
+
+    def _stored(self, kept: KeptSurvey, message: Message) -> Taken:
+        """Store one message in the open transaction, or say why it is refused."""
+        if isinstance(message, MessageRefused):
+            return message
+        opened, key = message
+        try:
+            find = "SELECT receipt FROM rows WHERE study = ? AND place = ?"
+            for (former,) in self._read(find, kept.id, opened.place):
+                messages.check_again(former, opened)
+                return opened
+            self._check_time(kept)
+            if kept.enrolled:
+                self._charge(key, Fraction(kept.epsilon))
+        except MessageRefused as refused:
+            return refused
+        row = kept.id, opened.place, opened.number, opened.receipt
+        self._db.execute("INSERT INTO rows VALUES (?, ?, ?, ?)", row)
+        return opened
+
+    def _check_time(self, kept: KeptSurvey) -> None:
+        """Raises: MessageRefused outside the study's time, or if it has closed meanwhile."""
+        is_open = self._read("SELECT 1 FROM studies WHERE id = ? AND state = ?", kept.id, OPEN)
+        if not is_open or not kept.opens <= self._now() < kept.closes:
+            raise MessageRefused(
+                f"{self._name} takes messages for this study from {_text(kept.opens)} to "
+                f"{_text(kept.closes)}, and this one came at {_text(self._now())}"
+                + ("" if is_open else ", after it was closed")
+            )
+
+    def _charge(self, key: bytes, epsilon: Fraction) -> None:
+        """Charge an enrolment in the open transaction. Raises: MessageRefused above the cap."""
+        found = self._read("SELECT spent FROM accounts WHERE key = ?", key)
+        spent = Fraction(found[0][0] if found else 0)
+        if self._cap is not None and spent + epsilon > self._cap:
+            raise MessageRefused(
+                f"this enrolment has epsilon {self._cap - spent} left of {self._cap} at "
+                f"{self._name}, and the study asks for {epsilon}: it cannot take part"
+            )
+        self._db.execute(
+            "INSERT OR REPLACE INTO accounts VALUES (?, ?)", (key, str(spent + epsilon))
+        )
+
+    # --- close and compare ------------------------------------------------------------------------
+
+    def close_study(self, study_hash: bytes) -> None:
+        """Take no message any more, and forget the box secret. Once closed, it stays so.
+
+        Raises: StudyError before the closing time, unless every place has sent its message.
+        """
+        with self._lock:
+            kept = self._kept(study_hash, OPEN)
+            if kept.state == OPEN:
+                ((came,),) = self._read("SELECT count(*) FROM rows WHERE study = ?", kept.id)
+                if self._now() < kept.closes and came < kept.places:
+                    raise StudyError(
+                        f"{self._name} closes this study at {_text(kept.closes)}, or once all "
+                        f"{kept.places} places have sent a message; {came} have. Ask again then"
+                    )
+                self._forget(kept, CLOSED, "box_secret = x''")
+                self._taking.pop(study_hash, None)
+        failpoint("people-closed")
+
+    def rows(self, study_hash: bytes) -> Iterator[bytes]:
+        """The rows of (place, receipt) by place, in parts of whole rows."""
+        return self._pages(self._kept(study_hash, CLOSED))
+
+    def counted(self, study_hash: bytes) -> Iterator[bytes]:
+        """The public list: the counted rows, as `rows`. Raises: MessageRefused before that."""
+        found = self._all_kept("hash = ? AND statement != x''", study_hash)
+        if not found:
+            raise MessageRefused(
+                f"{self._name} has not counted this study yet, or does not know it. Check the "
+                "invitation, and ask again after the closing time"
+            )
+        return self._pages(found[0])
+
+    def _pages(self, kept: KeptSurvey) -> Iterator[bytes]:
+        last = -1
+        find = (
+            "SELECT place, receipt FROM rows WHERE study = ? AND place > ? ORDER BY place LIMIT ?"
+        )
+        while found := self._read(find, kept.id, last, ROWS_AT_ONCE):
+            last = found[-1][0]
+            yield b"".join(messages.row(*each) for each in found)
+
+    def count(self, study_hash: bytes, theirs: Iterable[bytes], other: str) -> tuple[bytes, bytes]:
+        """Sign the rows that both aggregators have, once. All other rows are forgotten.
+
+        Args: theirs: what `rows` of the other one yielded. other: its name.
+
+        Returns: the statement and the signature of it, which are on disk. Later calls get them
+        again.
+
+        Raises: TooFewRecords if too few came; StudyError if another statement was signed before;
+            RemoteProtocolError if the other's list is none.
+        """
+        kept = self._kept(study_hash, CLOSED)
+        both = list(messages.both_have(self._pages(kept), theirs, other))
+        statement = messages.counted_statement(kept, both, kept.dealt)
+        with self._lock:
+            kept = self._kept(study_hash)
+            if kept.state == CLOSED:
+                signature = self._credentials().sign(messages.counted_text(kept, statement))
+                self._keep_counted(kept, both, statement, signature)
+                kept = self._kept(study_hash)
+        if kept.statement != statement:
+            raise StudyError(
+                f"{self._name} has signed another list of people than the one that follows from "
+                f"the rows of {other} that came now: a study has one list. Bring the rows that "
+                f"{other} listed first"
+            )
+        failpoint("people-signed")
+        return statement, kept.signature
+
+    def _keep_counted(
+        self, kept: KeptSurvey, both: Sequence[bytes], statement: bytes, signature: bytes
+    ) -> None:
+        """Store what is signed, and delete the rows that are not in it."""
+        listed = np.frombuffer(b"".join(both), dtype=ROW)["place"]
+        with self._forgetting():
+            find = "SELECT place FROM rows WHERE study = ?"
+            own = np.array(self._read(find, kept.id), dtype=np.uint64)
+            left_out = np.setdiff1d(own, listed).tolist()
+            delete = "DELETE FROM rows WHERE study = ? AND place = ?"
+            self._db.executemany(delete, ((kept.id, place) for place in left_out))
+            change = "UPDATE studies SET state = ?, statement = ?, signature = ? WHERE id = ?"
+            self._db.execute(change, (COUNTED, statement, signature, kept.id))
+
+    # --- the share of the table -------------------------------------------------------------------
+
+    def add_up(
+        self,
+        study_hash: bytes,
+        statement: bytes,
+        keys: Sequence[bytes],
+        signatures: Sequence[bytes],
+        tell: Callable[[int, int], None],
+    ) -> None:
+        """Add up this aggregator's share of the table, and forget numbers, seed and dealt keys.
+
+        After a crash the next call goes on where the last sum was stored.
+
+        Args:
+            statement, signatures: of both aggregators, in the study's order.
+            keys: the points of their certificates.
+            tell: is told how many places are added up, of how many.
+
+        Raises: RemoteProtocolError if not both signed what this aggregator signed.
+        """
+        kept = self._kept(study_hash, COUNTED)
+        relay = self.study(study_hash).coordinator
+        messages.check_counted(kept, statement, keys, signatures, relay)
+        if statement != kept.statement:
+            raise RemoteProtocolError(
+                f"{relay} brought another list of people than {self._name} has signed",
+                culprit=relay,
+                step="compare",
+            )
+        with self._adding:
+            kept = self._kept(study_hash)
+            if kept.state == COUNTED:
+                share = self._summed(kept, tell)
+                self._forget(kept, ADDED, "seed = x'', share = ?", share.tobytes())
+                failpoint("people-added")
+                self._delete_files(kept)
+
+    def _summed(self, kept: KeptSurvey, tell: Callable[[int, int], None]) -> WordArray:
+        """The sum of all counted people's rotated vectors, (cells,) uint64."""
+        blocks = list(kept.blocks())
+        total = np.zeros(kept.cells, dtype=np.uint64)
+        if kept.share:
+            total += np.frombuffer(kept.share, dtype=np.uint64)
+        adding = threading.Lock()
+
+        def add(block: range) -> None:
+            part = self._sum_of(kept, block)
+            with adding:
+                np.add(total, part, out=total)
+
+        for start in range(kept.added, len(blocks), BLOCKS_AT_ONCE):
+            some = blocks[start : start + BLOCKS_AT_ONCE]
+            in_blocks(add, some)
+            change = "UPDATE studies SET share = ?, added = ? WHERE id = ?"
+            self._write(change, total.tobytes(), start + len(some), kept.id)
+            failpoint("people-part-added")
+            tell(some[-1].stop, kept.places)
+        return total
+
+    def _sum_of(self, kept: KeptSurvey, block: range) -> WordArray:
+        """The sum over one block of places."""
+        size = point.key_bytes(kept.cells)
+        find = "SELECT place, number FROM rows WHERE study = ? AND place BETWEEN ? AND ?"
+        found = self._read(find, kept.id, block.start, block.stop - 1)
+        with self._disk(), self._path(kept.hash, "dealt").open("rb") as file:
+            file.seek(block.start * size)
+            data = memoryview(file.read(len(block) * size))
+        places, numbers = np.array(found, dtype=np.uint64).reshape(-1, 2).T
+        own = places.astype(np.intp) - block.start
+        dealt = point.PointKeys.decode(data, kept.cells, len(block))
+        keys = point.PointKeys(kept.cells, dealt.corrections[:, own], dealt.leaves[own])
+        roots = messages.roots(kept, kept.seed, block.start, block.stop)[own]
+        return point.add_up(kept.side, keys, numbers, roots, FixedKeyHash(kept.hash_key))
+
+    def share(self, study: Study) -> tuple[WordArray, int]:
+        """This aggregator's share of the table, (cells,) uint64, and n.
+
+        Args: study: the counted one.
+
+        Raises: StudyError if it has not this aggregator's own statement and signature, as stored.
+        """
+        kept = self._kept(survey_of(study).hash, ADDED, ADDED)
+        counted = terms_of(study).signed
+        # another spelling of a signature would be another study, with a release of its own
+        own = counted and (counted.statement, counted.signatures[kept.side])
+        if own != (kept.statement, kept.signature):
+            raise StudyError(
+                f"{self._name} has signed another list of people than the study has: run the study "
+                "file again, and it takes the list from both aggregators"
+            )
+        n = int.from_bytes(kept.statement[:8], "little")
+        return np.frombuffer(kept.share, dtype=np.uint64), n
+
+    # --- forgetting -------------------------------------------------------------------------------
+
+    def forget_share(self, study_hash: bytes) -> None:
+        """Forget the share of the table, once the release has left for good."""
+        self._forget(self._kept(study_hash, ADDED), FORGOTTEN, "share = x''")
+
+    def sweep(self) -> None:
+        """Forget all but the public lists of studies whose time is up."""
+        late = self._now() - KEPT_SECONDS
+        for kept in self._all_kept("closes < ? AND state < ?", late, FORGOTTEN):
+            with self._lock:
+                self._taking.pop(kept.hash, None)
+                self._forget(kept, FORGOTTEN, "box_secret = x'', seed = x'', share = x''")
+            self._delete_files(kept)
+
+    def _forget(self, kept: KeptSurvey, state: int, changes: str, *values: object) -> None:
+        """Set a state and columns; from `ADDED` on, forget numbers and unsigned rows."""
+        with self._forgetting():
+            change = f"UPDATE studies SET state = ?, {changes} WHERE id = ?"
+            self._db.execute(change, (state, *values, kept.id))
+            if state >= ADDED:
+                numbers = "UPDATE rows SET number = NULL WHERE study = ? AND number NOT NULL"
+                self._db.execute(numbers, (kept.id,))
+            if state == FORGOTTEN and not kept.statement:
+                self._db.execute("DELETE FROM rows WHERE study = ?", (kept.id,))
+                self._db.execute("DELETE FROM studies WHERE id = ?", (kept.id,))
+
+    def _delete_files(self, kept: KeptSurvey) -> None:
+        with self._disk():
+            for kind in ("places", "dealt"):
+                self._path(kept.hash, kind).unlink(missing_ok=True)
+
+    # --- the disk ---------------------------------------------------------------------------------
+
+    def _kept(self, study_hash: bytes, first: int = DEALING, last: int = FORGOTTEN) -> KeptSurvey:
+        """A study in one of these states. Raises: StudyError."""
+        found = self._all_kept("hash = ?", study_hash)
+        if not found:
+            raise StudyError(f"{self._name} does not know this study of people: open it first")
+        if not first <= found[0].state <= last:
+            raise StudyError(
+                f"{self._name}: a study of people that {TOLD[first]} was expected, and this one "
+                f"{TOLD[found[0].state]}"
+            )
+        return found[0]
+
+    def _all_kept(self, where: str, *values: object) -> list[KeptSurvey]:
+        return [
+            KeptSurvey(*row) for row in self._read(f"SELECT * FROM studies WHERE {where}", *values)
+        ]
+
+    def _read(self, query: str, *values: object) -> list[tuple[Any, ...]]:
+        with self._lock, self._disk():
+            return self._db.execute(query, values).fetchall()
+
+    def _write(self, change: str, *values: object) -> None:
+        with self._transaction():
+            self._db.execute(change, values)
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        """One change of the file, whole or not at all, on disk at its end."""
+        with self._lock, self._disk(), self._db:
+            self._db.execute("BEGIN IMMEDIATE")
+            yield
+
+    @contextmanager
+    def _forgetting(self) -> Iterator[None]:
+        """A transaction after which no former page is left in SQLite's log."""
+        with self._lock, self._disk():
+            with self._transaction():
+                yield
+            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+    @contextmanager
+    def _disk(self) -> Iterator[None]:
+        """Turn a refusal by SQLite or the disk into a LedgerError."""
+        try:
+            yield
+        except (sqlite3.Error, OSError) as error:
+            raise LedgerError(
+                f"{self._name}: the folder of studies of people cannot be read or written. Check "
+                "the disk, the permissions and the process's own log, and ask again",
+                detail=f"{self._folder}: {type(error).__name__}: {error}",
+            ) from error
+
+    def _path(self, study_hash: bytes, kind: str) -> Path:
+        return self._folder / f"{study_hash.hex()}.{kind}"
+
+
+def _written(keys: Iterable[bytes], file: BinaryIO) -> Iterator[bytes]:
+    for key in keys:
+        file.write(key)
+        yield key
+
+
+def _sync(file: BinaryIO) -> None:
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def _seconds(text: str) -> float:
+    return datetime.fromisoformat(text).timestamp()
+
+
+def _text(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
+
+
+def _misdealt(what: str) -> RemoteProtocolError:
+    return RemoteProtocolError(
+        f"the dealer sent {what}. Make a new study, under another name",
+        culprit="dealer",
+        step="deal",
+    )
