@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -124,6 +125,35 @@ def test_calls_of_many_threads_share_commits_and_each_row_is_there(tmp_path: Pat
     clock.now = CLOSES
     store.close_study(crowd.hash)
     assert len(b"".join(store.rows(crowd.hash))) == 160 * messages.ROW_BYTES
+    store.close()
+
+
+def test_what_comes_while_a_study_closes_is_listed_or_refused(tmp_path: Path):
+    main = threading.get_ident()
+    crowd = Crowd("closing", 200)
+    # the time is over for the thread that closes, and for nobody else
+    store = store_at(tmp_path, 0, lambda: CLOSES if threading.get_ident() == main else OPENS)
+    with ThreadPoolExecutor(8) as threads:
+        key = threads.submit(opened, store, crowd, 0).result()
+        boxes = [crowd.boxes([key, key], place, [3])[0] for place in range(200)]
+        some_sent = threading.Event()
+
+        def send(place: int) -> bytes | MessageRefused:
+            if place == 60:
+                some_sent.set()
+            try:
+                return store.submit(crowd.hash, [(place, boxes[place])])[0]
+            except MessageRefused as refused:
+                return refused
+
+        answers = [threads.submit(send, place) for place in range(200)]
+        some_sent.wait()
+        store.close_study(crowd.hash)
+        rows = b"".join(store.rows(crowd.hash))
+        told = [each.result() for each in answers]
+    taken = [place for place, each in enumerate(told) if isinstance(each, bytes)]
+    assert 0 < len(taken) < 200
+    assert [int.from_bytes(rows[at : at + 8], "little") for at in range(0, len(rows), 40)] == taken
     store.close()
 
 
