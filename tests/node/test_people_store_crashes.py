@@ -128,32 +128,42 @@ def test_calls_of_many_threads_share_commits_and_each_row_is_there(tmp_path: Pat
     store.close()
 
 
-def test_what_comes_while_a_study_closes_is_listed_or_refused(tmp_path: Path):
-    main = threading.get_ident()
-    crowd = Crowd("closing", 200)
-    # the time is over for the thread that closes, and for nobody else
-    store = store_at(tmp_path, 0, lambda: CLOSES if threading.get_ident() == main else OPENS)
-    with ThreadPoolExecutor(8) as threads:
-        key = threads.submit(opened, store, crowd, 0).result()
-        boxes = [crowd.boxes([key, key], place, [3])[0] for place in range(200)]
-        some_sent = threading.Event()
+class ReadBoxes(list):
+    """Boxes that say when they have been opened."""
 
-        def send(place: int) -> bytes | MessageRefused:
-            if place == 60:
-                some_sent.set()
-            try:
-                return store.submit(crowd.hash, [(place, boxes[place])])[0]
-            except MessageRefused as refused:
-                return refused
+    def __init__(self, boxes: list):
+        super().__init__(boxes)
+        self.are_read = threading.Event()
 
-        answers = [threads.submit(send, place) for place in range(200)]
-        some_sent.wait()
+    def __iter__(self):
+        yield from super().__iter__()
+        self.are_read.set()
+
+
+def test_a_message_that_was_opened_before_the_study_closed_is_refused_after_it(tmp_path: Path):
+    main, crowd = threading.get_ident(), Crowd("closing", 3)
+
+    def now() -> float:
+        """The time is over for the thread that closes, which waits for the other one's message."""
+        if threading.get_ident() != main:
+            return OPENS
+        late.are_read.wait()
+        return CLOSES
+
+    store = store_at(tmp_path, 0, lambda: OPENS)
+    key = opened(store, crowd, 0)
+    store.close()
+    late = ReadBoxes([])
+    late.are_read.set()
+    store = store_at(tmp_path, 0, now)
+    early, late = (ReadBoxes([(place, crowd.boxes([key], place, [3])[0])]) for place in (0, 1))
+    with ThreadPoolExecutor(1) as thread:
+        assert isinstance(thread.submit(store.submit, crowd.hash, early).result()[0], bytes)
+        told = thread.submit(store.submit, crowd.hash, late)
         store.close_study(crowd.hash)
-        rows = b"".join(store.rows(crowd.hash))
-        told = [each.result() for each in answers]
-    taken = [place for place, each in enumerate(told) if isinstance(each, bytes)]
-    assert 0 < len(taken) < 200
-    assert [int.from_bytes(rows[at : at + 8], "little") for at in range(0, len(rows), 40)] == taken
+        (refused,) = told.result()
+    assert isinstance(refused, MessageRefused) and "after it was closed" in str(refused)
+    assert len(b"".join(store.rows(crowd.hash))) == messages.ROW_BYTES
     store.close()
 
 
