@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
@@ -511,6 +513,27 @@ def test_one_list_is_one_study_however_its_signatures_are_written(pair: Pair):
         else:
             taken.append(list(both))
     assert len(hashes) == 4 and taken == [signatures]
+
+
+def stored(pair: Pair, query: str) -> list:
+    """What a table of the first aggregator's file has."""
+    with closing(sqlite3.connect(pair.folder / NAMES[0] / "people.sqlite")) as db:
+        return [value for (value,) in db.execute(query)]
+
+
+def test_the_box_secret_is_forgotten_at_closing_and_numbers_with_the_sum(pair: Pair):
+    numbers = "SELECT number FROM rows ORDER BY place"
+    for place in range(5):
+        pair.send(place, 5, sides=(0, 1) if place else (0,))
+    (secret,) = stored(pair, "SELECT box_secret FROM studies")
+    assert len(secret) == 32 and secret in bytes_on_disk(pair.folder / NAMES[0])
+    pair.clock.now = CLOSES
+    pair.close()
+    assert secret not in bytes_on_disk(pair.folder / NAMES[0])
+    pair.count()
+    assert stored(pair, numbers) == [pair.crowd.number(place, 5) for place in range(1, 5)]
+    pair.add_up()
+    assert stored(pair, numbers) == [None] * 4
 
 
 def test_what_was_added_up_is_forgotten_and_the_share_after_the_release(pair: Pair):
