@@ -59,6 +59,7 @@ _EXPORTED = (
     "local_consortium",
     "maximum",
     "minimum",
+    "plan",
     "select",
     "sign",
 )

@@ -179,7 +179,7 @@ class _Dial:
             channel = None if shown is None else await self._connect(await self._verified(shown))
             if channel is not None:
                 # the one that it trusts; gRPC does not keep it
-                channel.certificate = shown
+                channel.certificate = shown  # type: ignore[attr-defined]
                 return channel
             error = await self.reason()
             if isinstance(error, CertificateError):
