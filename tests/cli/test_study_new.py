@@ -76,9 +76,9 @@ def test_every_question_has_a_case_here():
 
 @pytest.mark.parametrize("asked", KINDS, ids=" ".join)
 def test_every_kind_of_question_gives_a_file_that_the_check_accepts(folder, asked):
-    printed = rows(new(*asked))
-    assert printed["statistic"].startswith(f"{KINDS[asked]}: ")
-    assert "no site was asked, nothing is paid" in new(*asked, more=("--into", "again.toml"))
+    text = new(*asked)
+    assert rows(text)["statistic"].startswith(f"{KINDS[asked]}: ")
+    assert "are made up" in text and "no site was asked, nothing is paid" in text
     checked = run("study", "check", "study.toml", "--records", "300,200")
     assert checked.exit_code == 0, checked.output
     assert umpc.Study.load("study.toml").document.statistic == KINDS[asked]
