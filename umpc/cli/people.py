@@ -9,13 +9,13 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from umpc.cli.demo_options import named_value
 from umpc.cli.shared import FILE
-from umpc.errors import ConfigError, DataError, MessageRefused, StudyError
+from umpc.errors import ConfigError, MessageRefused, StudyError
 from umpc.text_file import DIGITS, check_writable, read_text, why_unread, write_text
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def people() -> None:
 
 @people.command()
 @click.argument("study", type=FILE)
-@click.option("--count", type=click.IntRange(2, 1 << 32), required=True, help="Number of places.")
+@click.option("--count", type=click.IntRange(2, 1 << 26), required=True, help="Number of places.")
 @click.option("--tokens", type=FILE, required=True, help="The new file of secret tokens.")
 def invite(study: Path, count: int, tokens: Path) -> None:
     """Make a token for each place, and the public list of their keys.
@@ -372,9 +372,10 @@ def _seed_of(key: Path | None) -> bytes:
 
 def _people_of(invited: Invited, table: Path, tokens: Path) -> Iterator[Respondent]:
     """The people of a table, with a token each. Raises: DataError naming the row, ConfigError."""
-    from umpc.people.device import Respondent, in_batches
+    from umpc.people.device import Respondent, answered_cells, in_batches
     from umpc.people.places import read_token
 
+    names = [field.name for field in invited.study.schema]
     try:
         with (
             table.open(newline="", encoding="utf-8") as rows,
@@ -382,7 +383,9 @@ def _people_of(invited: Invited, table: Path, tokens: Path) -> Iterator[Responde
         ):
             first = 1
             for batch in in_batches(csv.DictReader(rows)):
-                for at, cell in enumerate(_cells(invited, batch, f"{table}, row", first)):
+                answers = [{name: row[name] for name in names if row.get(name)} for row in batch]
+                cells = answered_cells(invited.study, answers, str(table), first)
+                for at, cell in enumerate(cells):
                     line = lines.readline()
                     if not line:
                         raise ConfigError(
@@ -396,28 +399,11 @@ def _people_of(invited: Invited, table: Path, tokens: Path) -> Iterator[Responde
                         raise MessageRefused(f"{where}: {error.message}") from None
                     yield Respondent(place, seed, cell)
                 first += len(batch)
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise ConfigError(
             f"{table} and {tokens}: a table in CSV and a file of tokens were expected, "
             f"{why_unread(error)}"
         ) from error
-
-
-def _cells(invited: Invited, rows: list[Any], where: str, first: int) -> list[int]:
-    """The cells of a table's rows. Raises: DataError naming the row."""
-    from umpc.people.device import answered_cells
-
-    names = [field.name for field in invited.study.schema]
-    answers = [{name: row[name] for name in names if row.get(name)} for row in rows]
-    try:
-        return answered_cells(invited.study, answers)
-    except DataError:
-        for number, answer in enumerate(answers, first):
-            try:
-                answered_cells(invited.study, [answer])
-            except DataError as error:
-                raise type(error)(f"{where} {number}: {error.message}") from None
-        raise
 
 
 async def _send(
