@@ -19,7 +19,14 @@ from umpc.protocols.base.protocol import Line, StudyProtocol, Variant
 from umpc.protocols.grid.binding import grid_of
 from umpc.protocols.grid.protocol import GridCoordinator, GridProtocol
 from umpc.protocols.people.settings import MOST_CELLS, PeopleSettings, check_people
-from umpc.protocols.people.terms import SHARE, check_count, check_signed, survey_of, terms_of
+from umpc.protocols.people.terms import (
+    SHARE,
+    check_count,
+    check_signed,
+    messages_of,
+    survey_of,
+    terms_of,
+)
 from umpc.study import messages as m
 from umpc.study.cost import Measured
 from umpc.study.document import Study
@@ -30,7 +37,7 @@ from umpc.study.sizes import Member
 if TYPE_CHECKING:
     from umpc.protocols.base.node import NodeSide
 
-__all__ = ["SHARE", "survey_of"]
+__all__ = ["SHARE", "messages_of", "survey_of", "terms_of"]
 """Names of another module that this one passes on."""
 
 
@@ -118,9 +125,6 @@ class PeopleProtocol(GridProtocol):
 
     def value_without_noise(self, is_all: bool, sets: str) -> str:
         return f"the same value: the histogram gives all {sets} of the people who are counted"
-
-    def describe_collusion(self, max_colluding: int) -> str:
-        return f"aggregators, of which {max_colluding} may collude, and with nobody but coordinator"
 
     def approved_as(self, study: Study) -> Study:
         # who comes decides nothing that a site was asked about
