@@ -43,7 +43,7 @@ from umpc.people.device import (
 )
 from umpc.people.messages import BOX_BYTES, PLACES_AT_ONCE
 from umpc.people.places import read_keys, read_token
-from umpc.protocols.people.protocol import messages_of
+from umpc.protocols.people.terms import messages_of
 from umpc.study.document import Study
 from umpc.transport.identity import load_identity
 from umpc.transport.people_door import door

@@ -26,7 +26,7 @@ from umpc.errors import (
 from umpc.people import messages
 from umpc.people.device import Receipt, write_counted
 from umpc.people.places import place_key, read_keys, read_token, token_text
-from umpc.protocols.people.protocol import terms_of
+from umpc.protocols.people.terms import terms_of
 from umpc.transport.authority import Authority
 from umpc.transport.identity import credentials_of
 

@@ -30,7 +30,7 @@ from umpc.people.device import (
     Device,
     DoorEntry,
     Respondent,
-    cells_of,
+    answered_cells,
     check_invitation,
     in_batches,
     read_receipt,
@@ -294,10 +294,10 @@ def survey():
 
 def test_a_cell_is_that_of_the_studys_grid(survey):
     rows = [{"x": x, "y": y} for y in ("yes", "no", "maybe") for x in ("0", "4.5", "1e1")]
-    found = cells_of(survey, rows)
+    found = answered_cells(survey, rows)
     assert sorted(found) == list(range(9)), "three bins and three categories"
-    assert cells_of(survey, [{"x": " 5.0 ", "y": "no "}]) == [found[5]]
-    assert cells_of(survey, [{"x": "1.5", "y": "yes"}]) == [found[0]]
+    assert answered_cells(survey, [{"x": " 5.0 ", "y": "no "}]) == [found[5]]
+    assert answered_cells(survey, [{"x": "1.5", "y": "yes"}]) == [found[0]]
 
 
 @pytest.mark.parametrize(
@@ -319,14 +319,14 @@ def test_a_cell_is_that_of_the_studys_grid(survey):
 )
 def test_a_value_that_the_study_does_not_take_is_refused(survey, x, y, error, words):
     with pytest.raises(error, match=re.escape(words)) as caught:
-        cells_of(survey, [{"x": x, "y": y}])
+        answered_cells(survey, [{"x": x, "y": y}])
     assert "\n" not in caught.value.message and "999999" not in caught.value.message
 
 
 @pytest.mark.parametrize("answer", [{}, {"x": "1"}, {"x": "1", "y": "no", "z": "2"}])
 def test_each_field_has_one_value(survey, answer):
     with pytest.raises(UnknownField, match="one value for each of x, y was expected"):
-        cells_of(survey, [answer])
+        answered_cells(survey, [answer])
 
 
 def test_no_repr_shows_a_value_or_a_key(invited):

@@ -12,7 +12,7 @@ from umpc.errors import MessageRefused, PeerLost
 from umpc.people import messages
 from umpc.people.device import DoorEntry, PeopleInvitation
 from umpc.people.places import new_tokens
-from umpc.protocols.people.protocol import messages_of
+from umpc.protocols.people.terms import messages_of
 from umpc.study.document import Study
 from umpc.transport.authority import Authority
 from umpc.transport.identity import Identity, credentials_of, load_identity

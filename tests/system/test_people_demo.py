@@ -17,7 +17,7 @@ from umpc.deployment.processes import UMPC, stop
 from umpc.errors import MessageRefused
 from umpc.people.device import in_batches, read_counted
 from umpc.people.messages import row
-from umpc.protocols.people.protocol import messages_of
+from umpc.protocols.people.terms import messages_of
 
 PEOPLE = 200
 VOTES = 1000

@@ -136,7 +136,7 @@ def open_study(study: Path, into: Path, doors: tuple[str, ...]) -> None:
     from umpc.coordinator.people import open_people
     from umpc.people.device import DoorEntry, PeopleInvitation, check_invitation
     from umpc.people.places import read_keys
-    from umpc.protocols.people.protocol import terms_of
+    from umpc.protocols.people.terms import terms_of
     from umpc.study.document import dealer_of
 
     proposed = ProposedStudy.load(study)
@@ -340,13 +340,13 @@ def _person(
     place: int | None,
 ) -> Respondent:
     """The one person of a command."""
-    from umpc.people.device import Respondent, cells_of
+    from umpc.people.device import Respondent, answered_cells
     from umpc.people.places import read_token
 
     if (token is None) == (key is None) or (key is None) != (place is None):
         raise click.UsageError("give either --token, or --key with --place")
     answer = dict(named_value("FIELD=VALUE", each) for each in values)
-    (cell,) = cells_of(invited.study, [answer])
+    (cell,) = answered_cells(invited.study, [answer])
     if token is not None:
         return Respondent(*read_token(token), cell)
     return Respondent(place or 0, _seed_of(key), cell)
@@ -405,16 +405,16 @@ def _people_of(invited: Invited, table: Path, tokens: Path) -> Iterator[Responde
 
 def _cells(invited: Invited, rows: list[Any], where: str, first: int) -> list[int]:
     """The cells of a table's rows. Raises: DataError naming the row."""
-    from umpc.people.device import cells_of
+    from umpc.people.device import answered_cells
 
     names = [field.name for field in invited.study.schema]
     answers = [{name: row[name] for name in names if row.get(name)} for row in rows]
     try:
-        return cells_of(invited.study, answers)
+        return answered_cells(invited.study, answers)
     except DataError:
         for number, answer in enumerate(answers, first):
             try:
-                cells_of(invited.study, [answer])
+                answered_cells(invited.study, [answer])
             except DataError as error:
                 raise type(error)(f"{where} {number}: {error.message}") from None
         raise

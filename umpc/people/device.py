@@ -62,9 +62,8 @@ from umpc.people.messages import (
     row,
     secret_request,
 )
-from umpc.protocols.grid.binding import grid_of
-from umpc.protocols.people.protocol import messages_of, survey_of
 from umpc.protocols.people.settings import PeopleSettings
+from umpc.protocols.people.terms import cells_of, messages_of, survey_of
 from umpc.protocols.registry import decode_study
 from umpc.study.document import Study, dealer_of
 from umpc.study.parts import exact
@@ -189,7 +188,7 @@ def _checked_key(survey: Survey, side: int, door: DoorEntry, ca: str) -> bytes:
 # --- what a person answers ------------------------------------------------------------------------
 
 
-def cells_of(study: Study, answers: Sequence[Mapping[str, str]]) -> list[int]:
+def answered_cells(study: Study, answers: Sequence[Mapping[str, str]]) -> list[int]:
     """Each person's cell. No value is rounded, and none counts as another one.
 
     Args: answers: of each person field → value, as text that a node's table may have.
@@ -207,8 +206,7 @@ def cells_of(study: Study, answers: Sequence[Mapping[str, str]]) -> list[int]:
         schema.name: np.array([units_of(schema, each[schema.name]) for each in answers], np.int64)
         for schema in study.schema
     }
-    found: list[int] = grid_of(study).cell_of(columns).tolist()
-    return found
+    return cells_of(study, columns)
 
 
 def units_of(schema: FieldSchema, text: str) -> int:
