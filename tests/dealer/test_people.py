@@ -33,7 +33,7 @@ from umpc.dealer.people import PeopleDealer
 from umpc.errors import ConfigError, MessageRefused, RemoteProtocolError, StudyError
 from umpc.mpc.fss.point import key_bytes
 from umpc.people.messages import PLACES_AT_ONCE, offset, open_secret, secret_request
-from umpc.protocols.people.protocol import messages_of
+from umpc.protocols.people.terms import messages_of
 from umpc.testing import limited
 
 ROOT = Path(umpc.__file__).parents[1]

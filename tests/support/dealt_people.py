@@ -17,8 +17,8 @@ from umpc.errors import MessageRefused
 from umpc.mpc.fss.point import PointKeys, expand, key_bytes
 from umpc.people.messages import Survey, open_secret, roots, secret_request
 from umpc.people.places import keys_digest, new_tokens
-from umpc.protocols.people.protocol import messages_of
 from umpc.protocols.people.settings import seconds_of
+from umpc.protocols.people.terms import messages_of
 from umpc.study.document import Study
 
 OPENS, CLOSES = "2026-12-01T08:00:00Z", "2026-12-08T08:00:00Z"

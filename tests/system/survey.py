@@ -29,8 +29,8 @@ from umpc.errors import UmpcError
 from umpc.people import messages
 from umpc.people.places import new_tokens, read_keys, write_keys
 from umpc.protocols.grid.binding import grid_of
-from umpc.protocols.people.protocol import messages_of, terms_of
 from umpc.protocols.people.settings import seconds_of
+from umpc.protocols.people.terms import messages_of, terms_of
 from umpc.study.document import Study
 from umpc.study.report import Report
 from umpc.transport.identity import Identity, certificate_in, load_identity, verifier_at_any_date

@@ -110,7 +110,7 @@ def test_the_commands_lead_from_tokens_to_a_receipt_on_the_list(lab):
     with keys.open("a") as file:
         file.write(lab.command("people", "enrol", key).stdout)
     lab.start()
-    file = lab.file()
+    file = lab.file(enrolled=True)
     doors = [part for name, at in lab.doors.items() for part in ("--door", f"{name}={at}")]
     invitation = str(lab.folder / "invitation.json")
     told = lab.command("people", "open", str(file), "--into", invitation, *doors)

@@ -15,11 +15,11 @@ import click
 
 from umpc.cli.demo_options import named_value
 from umpc.cli.shared import FILE
-from umpc.errors import ConfigError, MessageRefused, StudyError
+from umpc.errors import CertificateError, ConfigError, MessageRefused, StudyError
 from umpc.text_file import DIGITS, check_writable, read_text, why_unread, write_text
 
 if TYPE_CHECKING:
-    from umpc.people.device import Device, DoorEntry, Invited, Respondent
+    from umpc.people.device import Device, DoorEntry, Invited, PeopleInvitation, Respondent
     from umpc.transport.people_door import Door
 
 SEED_BYTES, ROW = 32, 40
@@ -157,9 +157,10 @@ def open_study(study: Path, into: Path, doors: tuple[str, ...]) -> None:
     ]
     dealer = DoorEntry(names[0], addresses[names[0]])
     authority = identity.ca_pem.decode()
-    data = PeopleInvitation(
+    invitation = PeopleInvitation(
         document.encode().decode(), authority, dealer, (shown[0], shown[1])
-    ).encode()
+    )
+    data = invitation.encode()
     check_invitation(data)  # as each device does
     write_text(into, data.decode(), "the invitation", ConfigError)
     terms = terms_of(document)
@@ -167,6 +168,7 @@ def open_study(study: Path, into: Path, doors: tuple[str, ...]) -> None:
         f"{into} is the invitation to study {document.hash.hex()[:DIGITS]}: {terms.places:,} "
         f"places, open from {terms.opens} to {terms.closes}"
     )
+    click.echo(f"publish it with its authority's fingerprint, {_authority_of(invitation)}")
 
 
 @people.command()
@@ -179,6 +181,9 @@ def open_study(study: Path, into: Path, doors: tuple[str, ...]) -> None:
     "--csv", "table", type=FILE, help="Many people: a table with a header, and a row for each."
 )
 @click.option("--tokens", type=FILE, help="With --csv: a file with a token for each row.")
+@click.option(
+    "--fingerprint", default="", help="The authority's digits, where the organiser publishes them."
+)
 @click.option(
     "--device", type=FILE, help="The device's own file. The default is INVITATION.device."
 )
@@ -197,10 +202,15 @@ def submit(
     place: int | None,
     table: Path | None,
     tokens: Path | None,
+    fingerprint: str,
     device: Path | None,
     receipts: Path,
 ) -> None:
     """Send your values, sealed, to both aggregators.
+
+    Whoever wrote the invitation chose its authority, and with another one could read your values.
+    So the command says the authority's fingerprint first. Compare it with the one that the
+    organiser publishes, or give that one with --fingerprint.
 
     The command checks the invitation, makes a box for each aggregator, and keeps both in the
     device's file until each has signed a receipt. If anything fails, run it again: it sends the
@@ -216,11 +226,19 @@ def submit(
     """
     from umpc.api.progress import ProgressShow
     from umpc.api.study import run_now
+    from umpc.enrolment.texts import are_same_digits
     from umpc.people.device import Device
 
     invited = _invited(invitation)
     if (table is None) != (tokens is None) or (table is not None and (values or token or key)):
         raise click.UsageError("--csv and --tokens go together, without FIELD=VALUE and --token")
+    authority = _authority_of(invited.invitation)
+    click.echo(f"authority {authority}", err=True)
+    if fingerprint and not are_same_digits(fingerprint, authority):
+        raise CertificateError(
+            f"the invitation is of the authority {authority}, and another fingerprint was given: "
+            "do not answer, and tell the organiser"
+        )
     if table and tokens:
         total = sum(1 for _ in _people_of(invited, table, tokens))
         everybody = _people_of(invited, table, tokens)
@@ -329,6 +347,14 @@ def _invited(path: Path) -> Invited:
     return check_invitation(read_text(path, "an invitation", ConfigError).encode())
 
 
+def _authority_of(invitation: PeopleInvitation) -> str:
+    """The fingerprint of an invitation's authority, as people compare it."""
+    from umpc.enrolment.texts import grouped
+    from umpc.transport.certificates import fingerprint, parse_certificate
+
+    return grouped(fingerprint(parse_certificate(invitation.ca.encode(), "its authority")))
+
+
 # --- people ---------------------------------------------------------------------------------------
 
 
@@ -342,6 +368,7 @@ def _person(
     """The one person of a command."""
     from umpc.people.device import Respondent, answered_cells
     from umpc.people.places import read_token
+    from umpc.protocols.people.terms import terms_of
 
     if (token is None) == (key is None) or (key is None) != (place is None):
         raise click.UsageError("give either --token, or --key with --place")
@@ -349,7 +376,13 @@ def _person(
     (cell,) = answered_cells(invited.study, [answer])
     if token is not None:
         return Respondent(*read_token(token), cell)
-    return Respondent(place or 0, _seed_of(key), cell)
+    person = Respondent(place or 0, _seed_of(key), cell)
+    if not terms_of(invited.study).enrolled:
+        raise StudyError(
+            "the study says that its places are those of tokens, so it charges no account of an "
+            "enrolment: answer with a token, or ask the organiser for a study of enrolments"
+        )
+    return person
 
 
 def _seed_of(key: Path | None) -> bytes:

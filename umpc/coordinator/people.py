@@ -25,7 +25,7 @@ from umpc.errors import RemoteProtocolError
 from umpc.people.messages import Survey, both_have, check_counted, opened_statement
 from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
-from umpc.protocols.people.protocol import messages_of, survey_of, terms_of
+from umpc.protocols.people.terms import messages_of, survey_of, terms_of
 from umpc.protocols.registry import checked
 from umpc.study.document import Study, dealer_of
 from umpc.study.parts import Participant

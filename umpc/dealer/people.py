@@ -48,8 +48,8 @@ from umpc.people.messages import (
     seal_secret,
 )
 from umpc.people.places import KEY_BYTES, keys_digest
-from umpc.protocols.people.protocol import messages_of, terms_of
 from umpc.protocols.people.settings import seconds_of
+from umpc.protocols.people.terms import messages_of, terms_of
 from umpc.study.document import Study
 from umpc.transport.files import fsync_folder
 

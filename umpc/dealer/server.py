@@ -66,7 +66,7 @@ from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.protocol_version import PROTOCOL
 from umpc.protocols.base.protocol import AnsweringDealer, Dealing
-from umpc.protocols.people.protocol import survey_of
+from umpc.protocols.people.terms import survey_of
 from umpc.protocols.registry import attempt_of, decode_study, load_all, protocol_of
 from umpc.study.attempt import check_agreed, check_members, check_openings
 from umpc.study.document import Study

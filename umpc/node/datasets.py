@@ -58,7 +58,7 @@ from umpc.node.policy import Policy
 from umpc.node.records import Records, load_records, reading_beside
 from umpc.node.standing import PreparedAttempts
 from umpc.node.told_order import VARIABLE, tell_order
-from umpc.protocols.people.protocol import SHARE, survey_of
+from umpc.protocols.people.terms import SHARE, survey_of
 from umpc.protocols.registry import protocol_of
 from umpc.study.computation import former_hashes
 from umpc.study.document import Study

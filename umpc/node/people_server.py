@@ -29,7 +29,7 @@ from umpc.node.datasets import Dataset, Datasets
 from umpc.node.people_store import PeopleStore
 from umpc.people.messages import PLACES_AT_ONCE, STATEMENT_BYTES
 from umpc.proto.v1 import umpc_pb2 as pb
-from umpc.protocols.people.protocol import messages_of, survey_of
+from umpc.protocols.people.terms import messages_of, survey_of
 from umpc.protocols.registry import check_new_run, decode_study
 from umpc.study.document import Study, dealer_of
 from umpc.transport.blocking import progress, pulled, take_places, told

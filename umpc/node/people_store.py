@@ -54,7 +54,7 @@ from umpc.people import messages
 from umpc.people.messages import OpenedBox, Survey
 from umpc.people.places import KEY_BYTES, keys_digest
 from umpc.protocols.grid.binding import grid_of
-from umpc.protocols.people.protocol import survey_of, terms_of
+from umpc.protocols.people.terms import survey_of, terms_of
 from umpc.protocols.registry import decode_study
 from umpc.study.document import Study
 from umpc.study.parts import exact
@@ -207,8 +207,9 @@ class PeopleStore:
         finally:
             draft.unlink(missing_ok=True)
         self._write(
-            "INSERT OR IGNORE INTO studies (hash, cells, places, fewest, state, side, opens, closes"
-            ", epsilon, enrolled, document, box_secret) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT OR IGNORE INTO studies (hash, cells, places, fewest, state, side, opens,"
+            " closes, epsilon, enrolled, document, box_secret)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             *(survey.hash, cells, terms.places, terms.fewest, DEALING, side, opens, closes),
             *(epsilon, terms.enrolled, survey.encode(), self._entropy(KEY_BYTES)),
         )
@@ -540,10 +541,13 @@ class PeopleStore:
 
         Args: study: the counted one.
 
-        Raises: StudyError if it is another list of people than this aggregator signed.
+        Raises: StudyError if it has not this aggregator's own statement and signature, as stored.
         """
         kept = self._kept(survey_of(study).hash, ADDED, ADDED)
-        if not terms_of(study).counted.startswith(kept.statement.hex()):
+        counted = terms_of(study).signed
+        # another spelling of a signature would be another study, with a release of its own
+        own = counted and (counted.statement, counted.signatures[kept.side])
+        if own != (kept.statement, kept.signature):
             raise StudyError(
                 f"{self._name} has signed another list of people than the study has: run the study "
                 "file again, and it takes the list from both aggregators"
