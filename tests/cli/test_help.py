@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from umpc.cli.demo import demo
-from umpc.cli.demo_options import PARTICIPANTS, flag_of, of_sites, settings_of
+from umpc.cli.demo_options import PARTICIPANTS, flag_of, settings_of
 from umpc.cli.main import COMMANDS, umpc
 from umpc.coordinator.studyfile_entries import describe_keys
 from umpc.errors import StudyError
@@ -60,10 +60,7 @@ def test_study_help_has_every_setting_of_every_protocol(protocol, setting):
 
 
 @each_setting
-def test_demo_help_has_every_setting_of_sites_but_participants(protocol, setting):
-    if protocol not in of_sites():
-        assert protocol == "people" and "--people" not in helped("demo")
-        return
+def test_demo_help_has_every_setting_but_participants(protocol, setting):
     if setting.key in PARTICIPANTS:
         assert f"--{setting.key}" not in helped("demo")
         return
@@ -79,11 +76,11 @@ def test_study_help_has_every_key_of_every_study():
         assert [key, description] in [line.split(maxsplit=1) for line in text.splitlines()]
 
 
-@pytest.mark.parametrize(("command", "known"), [("study", PROTOCOLS), ("demo", of_sites())])
-def test_every_protocol_has_a_line(command, known):
+@pytest.mark.parametrize("command", ["study", "demo"])
+def test_every_protocol_has_a_line(command):
     (section,) = [part for part in helped(command).split("\n\n") if part.startswith("Protocols:")]
     lines = [line.split(maxsplit=1) for line in section.splitlines()[1:]]
-    assert [name for name, _ in lines] == list(known)
+    assert [name for name, _ in lines] == list(PROTOCOLS)
     assert all(words.endswith((".", ". [default]")) for _, words in lines)
 
 

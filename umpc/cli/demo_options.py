@@ -82,12 +82,11 @@ class DemoCommand(click.Command):
         for title, rows in records.items():
             with formatter.section(title):
                 formatter.write_dl(rows)
-        write_protocols(formatter, of_sites())
+        write_protocols(formatter)
         write_settings(
             formatter,
             lambda setting: f"{flag_of(setting.key)} {metavars[setting.key]}",
-            PARTICIPANTS,
-            of_sites(),
+            leave_out=PARTICIPANTS,
         )
 
 
@@ -98,16 +97,10 @@ def protocol_options(command: Command) -> Command:
     return command
 
 
-def of_sites() -> dict[str, StudyProtocol]:
-    """The protocols of a demo, by name: those whose nodes have tables of records."""
-    each = PROTOCOLS.items()
-    return {name: protocol for name, protocol in each if not protocol.settings().shares_tables}
-
-
 def demo_settings() -> dict[str, list[Setting]]:
     """Every setting that a demo takes, as each protocol that has it describes it."""
     found: dict[str, list[Setting]] = {}
-    for protocol in of_sites().values():
+    for protocol in PROTOCOLS.values():
         for setting in settings_of(protocol):
             if setting.key not in PARTICIPANTS:
                 found.setdefault(setting.key, []).append(setting)
@@ -200,39 +193,29 @@ def _text(description: str, choices: tuple[str, ...], default: Any) -> str:
     return " ".join(parts)
 
 
-Protocols = Mapping[str, StudyProtocol]
-
-
-def write_protocols(formatter: HelpFormatter, protocols: Protocols = PROTOCOLS) -> None:
+def write_protocols(formatter: HelpFormatter) -> None:
     """Write a line for each protocol: its name, and its class's first line."""
     rows = []
-    for name, protocol in protocols.items():
+    for name, protocol in PROTOCOLS.items():
         summary = (type(protocol).__doc__ or "").partition("\n")[0]
         rows.append((name, f"{summary} [default]" if name == USUAL else summary))
     with formatter.section("Protocols"):
         formatter.write_dl(rows)
 
 
-def write_settings(
-    formatter: HelpFormatter,
-    terms: Terms,
-    leave_out: Container[str] = (),
-    protocols: Protocols = PROTOCOLS,
-) -> None:
+def write_settings(formatter: HelpFormatter, terms: Terms, leave_out: Container[str] = ()) -> None:
     """Write a section for each group of protocols that have the same settings.
 
     Args: leave_out: keys of settings that are not shown.
     """
-    for names, settings in _sections(leave_out, protocols):
+    for names, settings in _sections(leave_out):
         with formatter.section(f"Settings of {', '.join(names)}"):
             formatter.write_dl([(terms(setting), setting.text) for setting in settings])
 
 
-def _sections(
-    leave_out: Container[str], protocols: Protocols
-) -> Iterator[tuple[list[str], tuple[Setting, ...]]]:
+def _sections(leave_out: Container[str]) -> Iterator[tuple[list[str], tuple[Setting, ...]]]:
     found: dict[tuple[Setting, ...], list[str]] = {}
-    for name, protocol in protocols.items():
+    for name, protocol in PROTOCOLS.items():
         shown = tuple(each for each in settings_of(protocol) if each.key not in leave_out)
         found.setdefault(shown, []).append(name)
     for settings, names in found.items():

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from umpc.crypto.signing import Verify
 from umpc.errors import StudyError
+from umpc.mpc.fss.point import key_bytes
+from umpc.people.messages import BOX_BYTES
 from umpc.protocols.base.bins import read_bins
 from umpc.protocols.base.coordinator import CoordinatorSide
 from umpc.protocols.base.promise import Promise, PromiseTerms, Trust
@@ -86,6 +88,8 @@ class PeopleProtocol(GridProtocol):
         kind = "of enrolments" if people.enrolled else "each with a token"
         yield "places", f"{people.places:,}, {kind}"
         yield "fewest people", f"{people.fewest:,}; with fewer there is no result"
+        dealt = key_bytes(messages_of(study).cells)
+        yield "bytes a place", f"{dealt} dealt to each aggregator; a person sends 2 × {BOX_BYTES}"
         yield "open", f"from {people.opens} to {people.closes}"
         if people.signed:
             yield "counted", f"{people.signed.n:,} people, as both aggregators signed"
