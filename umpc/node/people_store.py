@@ -540,10 +540,13 @@ class PeopleStore:
 
         Args: study: the counted one.
 
-        Raises: StudyError if it is another list of people than this aggregator signed.
+        Raises: StudyError if it has not this aggregator's own statement and signature, as stored.
         """
         kept = self._kept(survey_of(study).hash, ADDED, ADDED)
-        if not terms_of(study).counted.startswith(kept.statement.hex()):
+        counted = terms_of(study).signed
+        # another spelling of a signature would be another study, with a release of its own
+        own = counted and (counted.statement, counted.signatures[kept.side])
+        if own != (kept.statement, kept.signature):
             raise StudyError(
                 f"{self._name} has signed another list of people than the study has: run the study "
                 "file again, and it takes the list from both aggregators"
