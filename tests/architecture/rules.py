@@ -97,6 +97,7 @@ MAY_IMPORT = {
         "umpc.people.messages",
         "umpc.errors",
     ),
+    "umpc/people/device.py": (*PROCESS, "msgspec", "umpc.node.table.conversions"),
     "umpc/compute/__init__.py": (),
     "umpc/compute/executor.py": (
         "cryptography.x509",

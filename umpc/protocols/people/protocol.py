@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from umpc.crypto.signing import Verify
 from umpc.errors import StudyError
+from umpc.mpc.fss.point import key_bytes
+from umpc.people.messages import BOX_BYTES
 from umpc.protocols.base.bins import read_bins
 from umpc.protocols.base.coordinator import CoordinatorSide
 from umpc.protocols.base.promise import Promise, PromiseTerms, Trust
@@ -19,7 +21,14 @@ from umpc.protocols.base.protocol import Line, StudyProtocol, Variant
 from umpc.protocols.grid.binding import grid_of
 from umpc.protocols.grid.protocol import GridCoordinator, GridProtocol
 from umpc.protocols.people.settings import MOST_CELLS, PeopleSettings, check_people
-from umpc.protocols.people.terms import SHARE, check_count, check_signed, survey_of, terms_of
+from umpc.protocols.people.terms import (
+    SHARE,
+    check_count,
+    check_signed,
+    messages_of,
+    survey_of,
+    terms_of,
+)
 from umpc.study import messages as m
 from umpc.study.cost import Measured
 from umpc.study.document import Study
@@ -30,7 +39,7 @@ from umpc.study.sizes import Member
 if TYPE_CHECKING:
     from umpc.protocols.base.node import NodeSide
 
-__all__ = ["SHARE", "survey_of"]
+__all__ = ["SHARE", "messages_of", "survey_of", "terms_of"]
 """Names of another module that this one passes on."""
 
 
@@ -79,6 +88,8 @@ class PeopleProtocol(GridProtocol):
         kind = "of enrolments" if people.enrolled else "each with a token"
         yield "places", f"{people.places:,}, {kind}"
         yield "fewest people", f"{people.fewest:,}; with fewer there is no result"
+        dealt = key_bytes(messages_of(study).cells)
+        yield "bytes a place", f"{dealt} dealt to each aggregator; a person sends 2 × {BOX_BYTES}"
         yield "open", f"from {people.opens} to {people.closes}"
         if people.signed:
             yield "counted", f"{people.signed.n:,} people, as both aggregators signed"
@@ -118,9 +129,6 @@ class PeopleProtocol(GridProtocol):
 
     def value_without_noise(self, is_all: bool, sets: str) -> str:
         return f"the same value: the histogram gives all {sets} of the people who are counted"
-
-    def describe_collusion(self, max_colluding: int) -> str:
-        return f"aggregators, of which {max_colluding} may collude, and with nobody but coordinator"
 
     def approved_as(self, study: Study) -> Study:
         # who comes decides nothing that a site was asked about

@@ -7,13 +7,14 @@ study before has nothing there, and its hash is in all messages of people (`prot
 from __future__ import annotations
 
 import re
-from calendar import monthrange, timegm
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated
 
 import msgspec
+import numpy as np
 
 from umpc.crypto.signing import SIGNATURE_BYTES
 from umpc.errors import StudyError
@@ -28,7 +29,7 @@ MOST_CELLS = 1 << 20
 """The most cells of a table: a place's keys grow with its logarithm, their expansion with it."""
 DIGEST = re.compile("[0-9a-f]{64}")
 COUNTED = re.compile(f"[0-9a-f]{{{2 * (STATEMENT_BYTES + AGGREGATORS * SIGNATURE_BYTES)}}}")
-UTC = re.compile("([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{2})Z")
+UTC = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
 
 
 @dataclass(frozen=True)
@@ -107,11 +108,9 @@ class PeopleSettings(
 @lru_cache(maxsize=16)
 def seconds_of(moment: str) -> int:
     """A moment as 2026-12-01T08:00:00Z, in seconds since 1970. Raises: StudyError."""
-    if found := UTC.fullmatch(moment):
-        year, month, day, hour, minute, second = parts = [int(part) for part in found.groups()]
-        is_day = year and 1 <= month <= 12 and 1 <= day <= monthrange(year, month)[1]
-        if is_day and hour < 24 and minute < 60 and second < 60:
-            return timegm((*parts,))
+    with suppress(ValueError):
+        if UTC.fullmatch(moment):
+            return int(np.datetime64(moment[:-1], "s").astype(np.int64))
     raise StudyError(
         f'a moment in UTC was expected, as "2026-12-01T08:00:00Z", and {moment[:40]!r} came; '
         "correct opens and closes"

@@ -16,6 +16,7 @@ from umpc.protocols.grid.binding import grid_of
 from umpc.protocols.people.settings import CountedPeople, PeopleSettings, PeopleTerms
 from umpc.study.document import Study
 from umpc.study.sizes import Counted, Member
+from umpc.ustat.clear import Columns
 
 SHARE = "share"
 """The one column of an aggregator: its share of the table, (cells,) of 64-bit words."""
@@ -29,6 +30,12 @@ def terms_of(study: Study) -> PeopleTerms:
 def survey_of(study: Study) -> Study:
     """The study as people saw it, before anybody was counted. Its hash is in all their messages."""
     return study.replaced(people=msgspec.structs.replace(terms_of(study), counted=""))
+
+
+def cells_of(study: Study, columns: Columns) -> list[int]:
+    """Each person's cell. Args: columns: field → (people,) int64, in steps of the field."""
+    found: list[int] = grid_of(study).cell_of(columns).tolist()
+    return found
 
 
 @lru_cache(maxsize=16)
