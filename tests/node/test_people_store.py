@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
@@ -71,6 +73,26 @@ def test_shares_of_two_stores_add_up_to_the_histogram_of_those_who_told_both(pai
     assert pair.add_up() == expected, "all of it may be repeated"
     listed = [b"".join(store.counted(pair.crowd.hash)) for store in pair.stores]
     assert listed[0] == listed[1] and len(listed[0]) == 4 * messages.ROW_BYTES
+
+
+def test_two_studies_of_one_store_do_not_touch_each_other(pair: Pair):
+    first, first_keys = pair.crowd, pair.keys
+    second = Crowd("the other one", 6)
+    pair.crowd = second
+    pair.open()
+    second_keys = pair.keys
+    for place in range(5):
+        pair.crowd, pair.keys = first, first_keys
+        pair.send(place, 1)
+        pair.crowd, pair.keys = second, second_keys
+        pair.send(place, 2)
+    pair.clock.now = CLOSES
+    for crowd, expected in ((first, 1), (second, 2)):
+        pair.crowd = crowd
+        pair.close()
+        assert pair.add_up()[expected] == 5
+        for store in pair.stores:
+            store.forget_share(crowd.hash)
 
 
 def test_one_share_is_not_the_histogram(pair: Pair):
@@ -511,6 +533,27 @@ def test_one_list_is_one_study_however_its_signatures_are_written(pair: Pair):
         else:
             taken.append(list(both))
     assert len(hashes) == 4 and taken == [signatures]
+
+
+def stored(pair: Pair, query: str) -> list:
+    """What a table of the first aggregator's file has."""
+    with closing(sqlite3.connect(pair.folder / NAMES[0] / "people.sqlite")) as db:
+        return [value for (value,) in db.execute(query)]
+
+
+def test_the_box_secret_is_forgotten_at_closing_and_numbers_with_the_sum(pair: Pair):
+    numbers = "SELECT number FROM rows ORDER BY place"
+    for place in range(5):
+        pair.send(place, 5, sides=(0, 1) if place else (0,))
+    (secret,) = stored(pair, "SELECT box_secret FROM studies")
+    assert len(secret) == 32 and secret in bytes_on_disk(pair.folder / NAMES[0])
+    pair.clock.now = CLOSES
+    pair.close()
+    assert secret not in bytes_on_disk(pair.folder / NAMES[0])
+    pair.count()
+    assert stored(pair, numbers) == [pair.crowd.number(place, 5) for place in range(1, 5)]
+    pair.add_up()
+    assert stored(pair, numbers) == [None] * 4
 
 
 def test_what_was_added_up_is_forgotten_and_the_share_after_the_release(pair: Pair):

@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -124,6 +125,45 @@ def test_calls_of_many_threads_share_commits_and_each_row_is_there(tmp_path: Pat
     clock.now = CLOSES
     store.close_study(crowd.hash)
     assert len(b"".join(store.rows(crowd.hash))) == 160 * messages.ROW_BYTES
+    store.close()
+
+
+class ReadBoxes(list):
+    """Boxes that say when they have been opened."""
+
+    def __init__(self, boxes: list):
+        super().__init__(boxes)
+        self.are_read = threading.Event()
+
+    def __iter__(self):
+        yield from super().__iter__()
+        self.are_read.set()
+
+
+def test_a_message_that_was_opened_before_the_study_closed_is_refused_after_it(tmp_path: Path):
+    main, crowd = threading.get_ident(), Crowd("closing", 3)
+
+    def now() -> float:
+        """The time is over for the thread that closes, which waits for the other one's message."""
+        if threading.get_ident() != main:
+            return OPENS
+        late.are_read.wait()
+        return CLOSES
+
+    store = store_at(tmp_path, 0, lambda: OPENS)
+    key = opened(store, crowd, 0)
+    store.close()
+    late = ReadBoxes([])
+    late.are_read.set()
+    store = store_at(tmp_path, 0, now)
+    early, late = (ReadBoxes([(place, crowd.boxes([key], place, [3])[0])]) for place in (0, 1))
+    with ThreadPoolExecutor(1) as thread:
+        assert isinstance(thread.submit(store.submit, crowd.hash, early).result()[0], bytes)
+        told = thread.submit(store.submit, crowd.hash, late)
+        store.close_study(crowd.hash)
+        (refused,) = told.result()
+    assert isinstance(refused, MessageRefused) and "after it was closed" in str(refused)
+    assert len(b"".join(store.rows(crowd.hash))) == messages.ROW_BYTES
     store.close()
 
 
