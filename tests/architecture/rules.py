@@ -79,6 +79,7 @@ MAY_IMPORT = {
         "msgspec",
         "umpc.people.messages",
         "umpc.mpc.arrays",
+        "umpc.mpc.fss.point",
         "umpc.protocols",
         *BELOW_STUDY,
     ),
