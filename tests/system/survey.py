@@ -39,7 +39,6 @@ from umpc.transport.people_door import MOST_AT_ONCE, Door, door
 NAMES = ("west", "east")
 LOUD = 10**9
 """At this ε the noise is 0."""
-VALUES = 8
 
 
 @dataclass
@@ -76,9 +75,13 @@ class Person:
 
 
 class Survey:
-    """A dealer, two aggregators, a study, and its people. Args: places: each has a person."""
+    """A dealer, two aggregators, a study, and its people.
 
-    def __init__(self, folder: Path, places: int, **terms: object):
+    Args: places: each has a person. values: of each of a person's two answers. terms: of the study.
+    """
+
+    def __init__(self, folder: Path, places: int, values: int = 8, **terms: object):
+        self.values = values
         self.folder = folder
         self.environment: dict[str, Mapping[str, str]] = {"coordinator": {}}
         self.deployment = Deployment(folder, self.environment, Forked, reserved_address)
@@ -92,8 +95,8 @@ class Survey:
         tokens = list(new_tokens(places, os.urandom))
         write_keys(folder / "people.keys", (key for _, key in tokens))
         for place, (seed, _) in enumerate(tokens):
-            x = int(rng.integers(VALUES))
-            y = int(rng.integers(VALUES)) if place % 2 else x
+            x = int(rng.integers(values))
+            y = int(rng.integers(values)) if place % 2 else x
             self.people.append(Person(place, seed, (x, y)))
 
     # --- processes ----------------------------------------------------------------------------
@@ -174,7 +177,7 @@ class Survey:
             f'name = "{name}"\nstatistic = "kendall_tau"\ncolumns = ["one", "other"]',
             f'epsilon = {LOUD}\nidentity = "coordinator"\nprotocol = "people"',
             *(
-                f'[[fields]]\nname = "{each}"\nlower = 0\nupper = {VALUES - 1}\nwhole = true'
+                f'[[fields]]\nname = "{each}"\nlower = 0\nupper = {self.values - 1}\nwhole = true'
                 for each in ("one", "other")
             ),
             f'[dealer]\nname = "dealer"\naddress = "{self.served["dealer"].address}"',

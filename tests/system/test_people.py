@@ -19,6 +19,7 @@ from umpc.errors import (
     TransportError,
     UmpcError,
 )
+from umpc.mpc.fss.point import key_bytes
 from umpc.protocols.registry import decode_study
 from umpc.study.document import Study
 from umpc.study.parts import Participant
@@ -134,6 +135,18 @@ def test_a_dealer_that_dies_deals_on(survey, failpoint):
     lab.fetch(study, lab.people)
     assert lab.send(study, lab.people) == []
     check_result(lab, study, lab.people)
+
+
+def test_keys_of_many_places_come_in_pieces_and_the_dealer_forgets_them(survey):
+    """A block of 4,096 places is larger than a message at 2^20 cells."""
+    lab = survey(4100, values=1024).start()
+    study = lab.study()
+    lab.open(study)
+    sizes = {file.stat().st_size for file in lab.folder.glob("*-people/*.dealt")}
+    assert sizes == {4100 * key_bytes(1 << 20)}
+    assert len([*lab.folder.glob("*-people/*.dealt")]) == 2
+    lab.open(study)  # again, with nothing to fetch
+    assert [*lab.folder.glob("dealt/*.keys")] == []
 
 
 def test_whoever_comes_at_one_aggregator_only_is_not_counted(survey):

@@ -66,8 +66,8 @@ async def open_people(
     Raises: as a run; ApprovalPending where an administrator has yet to accept the study.
     """
     survey = survey_of(checked(study))
-    dealer = _Link("dealer", Participant(*dealer_of(survey)), tell)
-    nodes = [_Link("node", node, tell) for node in survey.nodes]
+    dealer = _Called("dealer", Participant(*dealer_of(survey)), tell)
+    nodes = [_Called("node", node, tell) for node in survey.nodes]
     await dealer.open(survey, keys, identity)
     opened = await each(nodes, "open", lambda link: link.open(survey, keys, identity))
     verify, messages = verifier_of(identity), messages_of(survey)
@@ -113,7 +113,7 @@ async def count_people(
     Raises: MessageRefused before the closing time, and where too few people came; as a run.
     """
     survey = survey_of(checked(study))
-    nodes = [_Link("node", node, tell) for node in survey.nodes]
+    nodes = [_Called("node", node, tell) for node in survey.nodes]
     lists = await each(nodes, "compare", lambda link: link.listed(survey.hash, identity))
     other = {link.node.name: rows for link, rows in zip(nodes, reversed(lists), strict=True)}
     signed = await each(
@@ -148,7 +148,7 @@ async def count_people(
     return survey.replaced(people=terms), list(both_have(lists[0], lists[1], nodes[1].node.name))
 
 
-class _Link:
+class _Called:
     """The calls about people to one process; each has a connection of its own."""
 
     def __init__(self, role: str, node: Participant, tell: Tell):
@@ -183,7 +183,7 @@ class _Link:
     async def count(
         self, study: bytes, theirs: Sequence[bytes], identity: Identity
     ) -> pb.PeopleCounted:
-        """What it signs of the rows that the other aggregator has, too."""
+        """Let it sign the rows that the other aggregator has, too."""
         async with self._connected(identity, "compare") as stream:
             stream.begin(node_stub(stream.channel).CountPeople())
             await stream.write(pb.PeoplePart(hash=study))

@@ -76,7 +76,7 @@ class SitePlaces:
 
 @dataclass(frozen=True, kw_only=True)
 class PeoplePlace:
-    """What makes a node an aggregator of people.
+    """The folder and the door of an aggregator of people.
 
     folder: of what they send. listen: the address of their door. cap: ε that an enrolment may
     spend in all; None for no limit. most: boxes a second of one address; 0 for the usual number.
@@ -254,7 +254,7 @@ def _of_dataset(
 
 
 def _people(top: Section, data: Section, source: TableSource) -> PeoplePlace | None:
-    """Return what makes the data set an aggregator's; None for a table."""
+    """Return the folder and the door, if the data set is an aggregator's; None for a table."""
     if "people" not in data.values:
         return None
     section = top.section("people")

@@ -8,7 +8,7 @@
 | SumPeople | checks both signatures, and adds up its share of the table |
 
 Only the study's own coordinator may call. Each step is on disk before its answer leaves, so every
-call may come again. What people send comes through another door (`transport/people_door.py`).
+call may come again. People themselves call elsewhere (`transport/people_door.py`).
 
 *Reveals*: who came, to the coordinator and with it to everybody; nothing else.
 """

@@ -53,8 +53,7 @@ from umpc.node.budget.ledger_place import connect, locked
 from umpc.people import messages
 from umpc.people.messages import OpenedBox, Survey
 from umpc.people.places import KEY_BYTES, keys_digest
-from umpc.protocols.grid.binding import grid_of
-from umpc.protocols.people.terms import survey_of, terms_of
+from umpc.protocols.people.terms import messages_of, survey_of, terms_of
 from umpc.protocols.registry import decode_study
 from umpc.study.document import Study
 from umpc.study.parts import exact
@@ -191,7 +190,7 @@ class PeopleStore:
         opens, closes = _seconds(terms.opens), _seconds(terms.closes)
         if closes <= self._now():
             raise StudyError(f"the study of people closed at {terms.closes}: give a later time")
-        side, cells = study.index_of(self._name), grid_of(survey).cells
+        side, cells = study.index_of(self._name), messages_of(study).cells
         epsilon = str(exact(study.epsilon, "epsilon"))
         draft = self._folder / f"{self._entropy(8).hex()}.new"
         try:

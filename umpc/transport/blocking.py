@@ -13,7 +13,7 @@ Found = TypeVar("Found")
 Tell = Callable[[int, int], None]
 TELL_SECONDS = 1.0
 KEY_BYTES = 32
-"""Of the key of a place."""
+"""Bytes of the key of a place."""
 
 
 def progress(step: str, done: int, total: int) -> pb.PeopleOpening:
@@ -32,6 +32,7 @@ async def told(context: AnyContext, step: str, job: Callable[[Tell], Found]) -> 
         so_far[:] = done, total
 
     working = asyncio.ensure_future(asyncio.to_thread(job, tell))
+    working.add_done_callback(lambda done: done.cancelled() or done.exception())  # it was seen
     while not (await asyncio.wait({working}, timeout=TELL_SECONDS))[0]:
         await context.write(progress(step, *so_far))
     return working.result()

@@ -72,7 +72,7 @@ AGAIN = "try again in a second"
 
 @dataclass(frozen=True)
 class Behind:
-    """What answers behind a door. The dealer's has secrets, and an aggregator's the others.
+    """The calls behind a door. The dealer's has secrets, and an aggregator's the others.
 
     secrets: requests (place, device key, signature). submit: boxes (place, box).
     counted: a study's hash → parts of its counted rows. sweep: forgets what is due.
@@ -223,7 +223,7 @@ def _reply(found: bytes | MessageRefused) -> pb.PersonReply:
 
 
 class Budget:
-    """What each address may still send: it grows by `most` a second, up to `most`."""
+    """The boxes that each address may still send: `most` more a second, up to `most`."""
 
     def __init__(self, most: int, now: Callable[[], float] = time.monotonic):
         self._most = most

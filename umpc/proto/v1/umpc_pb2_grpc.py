@@ -136,7 +136,7 @@ class NodeServicer:
         raise NotImplementedError('Method not implemented!')
 
     def SumPeople(self, request, context):
-        """What both signed; it adds up its share of the table and forgets keys and numbers.
+        """The statement that both signed; it adds up its share of the table and forgets keys and numbers.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
