@@ -78,7 +78,7 @@ MAY_IMPORT = {
         "numpy",
         "msgspec",
         "umpc.people.messages",
-        "umpc.mpc.arrays",
+        "umpc.mpc",
         "umpc.protocols",
         *BELOW_STUDY,
     ),

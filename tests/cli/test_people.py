@@ -28,6 +28,7 @@ from umpc.people.device import Receipt, write_counted
 from umpc.people.places import place_key, read_keys, read_token, token_text
 from umpc.protocols.people.terms import terms_of
 from umpc.transport.authority import Authority
+from umpc.transport.certificates import fingerprint, parse_certificate
 from umpc.transport.identity import credentials_of
 
 STUDY = """
@@ -174,6 +175,27 @@ TOKEN = token_text(3, TOKENS[3][0])
 )
 def test_what_is_wrong_is_said_before_anything_leaves(invitation, arguments, error, words):
     refused(error, words, "submit", invitation, *arguments)
+
+
+def test_the_invitations_authority_is_said_and_compared_before_anything_leaves(invitation, doors):
+    """Somebody else's invitation has an authority, a dealer and aggregators of its own."""
+    digits = fingerprint(parse_certificate(doors.identities[0].ca_pem, "the authority"))
+    asked = "submit", invitation, "--token", TOKEN, "x=1", "y=1", "--fingerprint"
+    other = digits[:-1] + ("0" if digits[-1] != "0" else "1")
+    refused(CertificateError, "another fingerprint was given: do not answer", *asked, other)
+    refused(CertificateError, f"of the authority {digits[:4]} {digits[4:8]}", *asked, "a4ac")
+    # the right one goes on, to values that the study does not take
+    wrong = "submit", invitation, "--token", TOKEN, "x=9", "y=1", "--fingerprint"
+    ended = run(*wrong, f"{digits[:4].upper()} {digits[4:]}")
+    assert isinstance(ended.exception, OutOfBounds)
+    assert f"authority {digits[:4]} {digits[4:8]}" in ended.stderr
+
+
+def test_an_enrolment_answers_no_study_that_has_no_accounts(folder, invitation):
+    """Otherwise an organiser would list enrolments as tokens, and no account would be charged."""
+    run("enrol", "device.key")
+    asked = "submit", invitation, "--key", "device.key", "--place", 1, "x=1", "y=1"
+    refused(StudyError, "charges no account of an enrolment", *asked)
 
 
 @pytest.mark.parametrize(

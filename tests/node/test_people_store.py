@@ -75,6 +75,26 @@ def test_shares_of_two_stores_add_up_to_the_histogram_of_those_who_told_both(pai
     assert listed[0] == listed[1] and len(listed[0]) == 4 * messages.ROW_BYTES
 
 
+def test_two_studies_of_one_store_do_not_touch_each_other(pair: Pair):
+    first, first_keys = pair.crowd, pair.keys
+    second = Crowd("the other one", 6)
+    pair.crowd = second
+    pair.open()
+    second_keys = pair.keys
+    for place in range(5):
+        pair.crowd, pair.keys = first, first_keys
+        pair.send(place, 1)
+        pair.crowd, pair.keys = second, second_keys
+        pair.send(place, 2)
+    pair.clock.now = CLOSES
+    for crowd, expected in ((first, 1), (second, 2)):
+        pair.crowd = crowd
+        pair.close()
+        assert pair.add_up()[expected] == 5
+        for store in pair.stores:
+            store.forget_share(crowd.hash)
+
+
 def test_one_share_is_not_the_histogram(pair: Pair):
     for place in range(5):
         pair.send(place, 3)

@@ -102,11 +102,15 @@ async def _votes(lab: Survey, study, voter) -> list:
 
 def test_the_commands_lead_from_tokens_to_a_receipt_on_the_list(lab):
     """Each person uses a command of its own, as people do, and then finds itself counted."""
-    for name in ("people.keys",):
-        (lab.folder / name).unlink()
-    make_tokens(3, lab.folder / "tokens.txt", lab.folder / "people.keys")
+    keys = lab.folder / "people.keys"
+    keys.unlink()
+    make_tokens(2, lab.folder / "tokens.txt", keys)
+    # the third one has made its key itself
+    key = str(lab.folder / "device.key")
+    with keys.open("a") as file:
+        file.write(lab.command("people", "enrol", key).stdout)
     lab.start()
-    file = lab.file()
+    file = lab.file(enrolled=True)
     doors = [part for name, at in lab.doors.items() for part in ("--door", f"{name}={at}")]
     invitation = str(lab.folder / "invitation.json")
     told = lab.command("people", "open", str(file), "--into", invitation, *doors)
@@ -114,10 +118,11 @@ def test_the_commands_lead_from_tokens_to_a_receipt_on_the_list(lab):
     early = lab.command("study", "run", str(file), "--quiet")
     assert early.returncode == 10 and "0 have. Ask again then" in early.stderr, early.stderr
     tokens = (lab.folder / "tokens.txt").read_text().split()
-    for place, token in enumerate(tokens):
+    shown = [*(("--token", each) for each in tokens), ("--key", key, "--place", "2")]
+    for place, who in enumerate(shown):
         own = ("--device", str(lab.folder / f"{place}.device"))
         receipt = str(lab.folder / f"{place}.json")
-        answer = ("--token", token, *own, "--receipts", receipt, f"one={place}", f"other={place}")
+        answer = (*who, *own, "--receipts", receipt, f"one={place}", f"other={place}")
         sent = lab.command("people", "submit", invitation, *answer)
         assert sent.returncode == 0, sent.stderr
         waiting = lab.command("people", "check", invitation, receipt)

@@ -9,17 +9,17 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from umpc.cli.demo_options import named_value
 from umpc.cli.shared import FILE
-from umpc.errors import ConfigError, DataError, MessageRefused, StudyError
+from umpc.errors import CertificateError, ConfigError, MessageRefused, StudyError
 from umpc.text_file import DIGITS, check_writable, read_text, why_unread, write_text
 
 if TYPE_CHECKING:
-    from umpc.people.device import Device, DoorEntry, Invited, Respondent
+    from umpc.people.device import Device, DoorEntry, Invited, PeopleInvitation, Respondent
     from umpc.transport.people_door import Door
 
 SEED_BYTES, ROW = 32, 40
@@ -49,7 +49,7 @@ def people() -> None:
 
 @people.command()
 @click.argument("study", type=FILE)
-@click.option("--count", type=click.IntRange(2, 1 << 32), required=True, help="Number of places.")
+@click.option("--count", type=click.IntRange(2, 1 << 26), required=True, help="Number of places.")
 @click.option("--tokens", type=FILE, required=True, help="The new file of secret tokens.")
 def invite(study: Path, count: int, tokens: Path) -> None:
     """Make a token for each place, and the public list of their keys.
@@ -157,9 +157,10 @@ def open_study(study: Path, into: Path, doors: tuple[str, ...]) -> None:
     ]
     dealer = DoorEntry(names[0], addresses[names[0]])
     authority = identity.ca_pem.decode()
-    data = PeopleInvitation(
+    invitation = PeopleInvitation(
         document.encode().decode(), authority, dealer, (shown[0], shown[1])
-    ).encode()
+    )
+    data = invitation.encode()
     check_invitation(data)  # as each device does
     write_text(into, data.decode(), "the invitation", ConfigError)
     terms = terms_of(document)
@@ -167,6 +168,7 @@ def open_study(study: Path, into: Path, doors: tuple[str, ...]) -> None:
         f"{into} is the invitation to study {document.hash.hex()[:DIGITS]}: {terms.places:,} "
         f"places, open from {terms.opens} to {terms.closes}"
     )
+    click.echo(f"publish it with its authority's fingerprint, {_authority_of(invitation)}")
 
 
 @people.command()
@@ -179,6 +181,9 @@ def open_study(study: Path, into: Path, doors: tuple[str, ...]) -> None:
     "--csv", "table", type=FILE, help="Many people: a table with a header, and a row for each."
 )
 @click.option("--tokens", type=FILE, help="With --csv: a file with a token for each row.")
+@click.option(
+    "--fingerprint", default="", help="The authority's digits, where the organiser publishes them."
+)
 @click.option(
     "--device", type=FILE, help="The device's own file. The default is INVITATION.device."
 )
@@ -197,10 +202,15 @@ def submit(
     place: int | None,
     table: Path | None,
     tokens: Path | None,
+    fingerprint: str,
     device: Path | None,
     receipts: Path,
 ) -> None:
     """Send your values, sealed, to both aggregators.
+
+    Whoever wrote the invitation chose its authority, and with another one could read your values.
+    So the command says the authority's fingerprint first. Compare it with the one that the
+    organiser publishes, or give that one with --fingerprint.
 
     The command checks the invitation, makes a box for each aggregator, and keeps both in the
     device's file until each has signed a receipt. If anything fails, run it again: it sends the
@@ -216,11 +226,19 @@ def submit(
     """
     from umpc.api.progress import ProgressShow
     from umpc.api.study import run_now
+    from umpc.enrolment.texts import are_same_digits
     from umpc.people.device import Device
 
     invited = _invited(invitation)
     if (table is None) != (tokens is None) or (table is not None and (values or token or key)):
         raise click.UsageError("--csv and --tokens go together, without FIELD=VALUE and --token")
+    authority = _authority_of(invited.invitation)
+    click.echo(f"authority {authority}", err=True)
+    if fingerprint and not are_same_digits(fingerprint, authority):
+        raise CertificateError(
+            f"the invitation is of the authority {authority}, and another fingerprint was given: "
+            "do not answer, and tell the organiser"
+        )
     if table and tokens:
         total = sum(1 for _ in _people_of(invited, table, tokens))
         everybody = _people_of(invited, table, tokens)
@@ -329,6 +347,14 @@ def _invited(path: Path) -> Invited:
     return check_invitation(read_text(path, "an invitation", ConfigError).encode())
 
 
+def _authority_of(invitation: PeopleInvitation) -> str:
+    """The fingerprint of an invitation's authority, as people compare it."""
+    from umpc.enrolment.texts import grouped
+    from umpc.transport.certificates import fingerprint, parse_certificate
+
+    return grouped(fingerprint(parse_certificate(invitation.ca.encode(), "its authority")))
+
+
 # --- people ---------------------------------------------------------------------------------------
 
 
@@ -342,6 +368,7 @@ def _person(
     """The one person of a command."""
     from umpc.people.device import Respondent, answered_cells
     from umpc.people.places import read_token
+    from umpc.protocols.people.terms import terms_of
 
     if (token is None) == (key is None) or (key is None) != (place is None):
         raise click.UsageError("give either --token, or --key with --place")
@@ -349,7 +376,13 @@ def _person(
     (cell,) = answered_cells(invited.study, [answer])
     if token is not None:
         return Respondent(*read_token(token), cell)
-    return Respondent(place or 0, _seed_of(key), cell)
+    person = Respondent(place or 0, _seed_of(key), cell)
+    if not terms_of(invited.study).enrolled:
+        raise StudyError(
+            "the study says that its places are those of tokens, so it charges no account of an "
+            "enrolment: answer with a token, or ask the organiser for a study of enrolments"
+        )
+    return person
 
 
 def _seed_of(key: Path | None) -> bytes:
@@ -372,9 +405,10 @@ def _seed_of(key: Path | None) -> bytes:
 
 def _people_of(invited: Invited, table: Path, tokens: Path) -> Iterator[Respondent]:
     """The people of a table, with a token each. Raises: DataError naming the row, ConfigError."""
-    from umpc.people.device import Respondent, in_batches
+    from umpc.people.device import Respondent, answered_cells, in_batches
     from umpc.people.places import read_token
 
+    names = [field.name for field in invited.study.schema]
     try:
         with (
             table.open(newline="", encoding="utf-8") as rows,
@@ -382,7 +416,9 @@ def _people_of(invited: Invited, table: Path, tokens: Path) -> Iterator[Responde
         ):
             first = 1
             for batch in in_batches(csv.DictReader(rows)):
-                for at, cell in enumerate(_cells(invited, batch, f"{table}, row", first)):
+                answers = [{name: row[name] for name in names if row.get(name)} for row in batch]
+                cells = answered_cells(invited.study, answers, str(table), first)
+                for at, cell in enumerate(cells):
                     line = lines.readline()
                     if not line:
                         raise ConfigError(
@@ -396,28 +432,11 @@ def _people_of(invited: Invited, table: Path, tokens: Path) -> Iterator[Responde
                         raise MessageRefused(f"{where}: {error.message}") from None
                     yield Respondent(place, seed, cell)
                 first += len(batch)
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise ConfigError(
             f"{table} and {tokens}: a table in CSV and a file of tokens were expected, "
             f"{why_unread(error)}"
         ) from error
-
-
-def _cells(invited: Invited, rows: list[Any], where: str, first: int) -> list[int]:
-    """The cells of a table's rows. Raises: DataError naming the row."""
-    from umpc.people.device import answered_cells
-
-    names = [field.name for field in invited.study.schema]
-    answers = [{name: row[name] for name in names if row.get(name)} for row in rows]
-    try:
-        return answered_cells(invited.study, answers)
-    except DataError:
-        for number, answer in enumerate(answers, first):
-            try:
-                answered_cells(invited.study, [answer])
-            except DataError as error:
-                raise type(error)(f"{where} {number}: {error.message}") from None
-        raise
 
 
 async def _send(

@@ -38,6 +38,7 @@ from umpc.decoding import decode
 from umpc.errors import (
     CertificateError,
     ConfigError,
+    DataError,
     EncodingError,
     MessageRefused,
     NotNumeric,
@@ -69,7 +70,7 @@ from umpc.study.document import Study, dealer_of
 from umpc.study.parts import exact
 from umpc.text_file import read_text, write_text
 from umpc.transport.certificates import clock, public_key_of, verify_certificate
-from umpc.ustat.schema import FieldSchema
+from umpc.ustat.schema import FieldSchema, Schema
 
 if TYPE_CHECKING:
     from umpc.transport.people_door import Door
@@ -188,25 +189,37 @@ def _checked_key(survey: Survey, side: int, door: DoorEntry, ca: str) -> bytes:
 # --- what a person answers ------------------------------------------------------------------------
 
 
-def answered_cells(study: Study, answers: Sequence[Mapping[str, str]]) -> list[int]:
+def answered_cells(
+    study: Study, answers: Sequence[Mapping[str, str]], table: str = "", first: int = 1
+) -> list[int]:
     """Each person's cell. No value is rounded, and none counts as another one.
 
-    Args: answers: of each person field → value, as text that a node's table may have.
+    Args:
+        answers: of each person field → value, as text that a node's table may have.
+        table: a file whose rows they are, from row `first` on; empty for a person's own words.
 
-    Raises: UnknownField, NotNumeric, OutOfBounds naming the field.
+    Raises: UnknownField, NotNumeric, OutOfBounds naming the field, and the row of a table.
     """
+    units = []
+    for number, answer in enumerate(answers, first):
+        try:
+            units.append(_units_of(study.schema, answer))
+        except DataError as error:
+            where = f"{table}, row {number}: " if table else ""
+            raise type(error)(f"{where}{error.message}") from None
+    columns = np.array(units, np.int64).T
     names = [schema.name for schema in study.schema]
-    for answer in answers:
-        if answer.keys() != set(names):
-            raise UnknownField(
-                f"one value for each of {', '.join(names)} was expected, and values for "
-                f"{', '.join(answer) or 'none of them'} came: give each field once"
-            )
-    columns = {
-        schema.name: np.array([units_of(schema, each[schema.name]) for each in answers], np.int64)
-        for schema in study.schema
-    }
-    return cells_of(study, columns)
+    return cells_of(study, dict(zip(names, columns, strict=True)))
+
+
+def _units_of(schema: Schema, answer: Mapping[str, str]) -> list[int]:
+    names = [each.name for each in schema]
+    if answer.keys() != set(names):
+        raise UnknownField(
+            f"one value for each of {', '.join(names)} was expected, and values for "
+            f"{', '.join(answer) or 'none of them'} came: give each field once"
+        )
+    return [units_of(each, answer[each.name]) for each in schema]
 
 
 def units_of(schema: FieldSchema, text: str) -> int:
