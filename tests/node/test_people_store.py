@@ -495,7 +495,7 @@ def test_a_share_is_for_the_study_that_was_counted(pair: Pair):
 
 
 def stored(pair: Pair, query: str) -> list:
-    """What a table of the first aggregator's file has."""
+    """Values in a table of the first aggregator's file."""
     with closing(sqlite3.connect(pair.folder / NAMES[0] / "people.sqlite")) as db:
         return [value for (value,) in db.execute(query)]
 
