@@ -20,6 +20,7 @@
 | `simulated.py` | 1,000 and 10,000 nodes, from the plan's own cost functions |
 | `hub.py` | many nodes through a hub, beside direct links |
 | `work.py` | processor seconds of each kind of work in a study with many nodes |
+| `people.py` | people with one value each: expanding, dealing, messages a second, a whole study |
 | `planned.py` | a run beside its plan: bytes and memory |
 | `type_one.py` | how often a test rejects a true hypothesis, over simulated studies |
 | `power.py` | how often a test rejects a false hypothesis: power curves |

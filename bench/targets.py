@@ -7,6 +7,7 @@
 | `demo` | `umpc demo`, from the shell to its end |
 | `hub` | a study of 64 nodes with 100 records each, through a hub |
 | `grid` | all pairs of 10^6 and of 10^7 records, by the grid |
+| `people` | a million people's keys; dealing; a study of people after its last message |
 | `verified` | all pairs by the grid where nodes may lie, beside grade honest; a node's memory |
 | `pairs` | 10^7 sampled pairs of two nodes |
 | `garbled` | about 9,042 pairs of two nodes, without a dealer |
@@ -40,6 +41,8 @@ from bench.limits import aes_blocks_per_second
 from bench.peers.job import NODES, WAYS, job_table, turn
 from bench.peers.machine import fsync_seconds
 from bench.peers.turns import COLUMNS, Turn, round_robin, row
+from bench.people import WORK as OF_PEOPLE
+from bench.people import main as measure_people
 from bench.table import Figure, show, show_targets
 from umpc.api.study import run_now
 from umpc.cli.memory import tune_memory
@@ -62,6 +65,7 @@ TARGETS = {
     f"{MANY:,} records by the grid": 4,
     f"{MORE:,} records by the grid": 10,
     **{f"{work}, {MAY_LIE}": most for work, most in zip(VERIFIED, (0.5, 3, 15), strict=True)},
+    **dict(zip(OF_PEOPLE, (6, 3, 3), strict=True)),
     f"{SAMPLED:,} sampled pairs": 10,
     "9,042 pairs without a dealer": 2,
 }
@@ -136,6 +140,11 @@ def verified() -> list[Figure]:
     return [*figures, Figure(work, f"{memory:.2f} GiB", target, memory <= GIBIBYTES)]
 
 
+def people() -> list[Figure]:
+    """Seconds on two cores that are free: messages of people come from the same machine."""
+    return [within(work, seconds) for work, seconds in measure_people().items()]
+
+
 def pairs() -> list[Figure]:
     table, _ = bank_table()
     with site(table, NODES) as here:
@@ -172,7 +181,8 @@ def _way(here: Site, settings: Mapping[str, Any], is_ahead: bool = False) -> Cal
 
 
 JOBS: dict[str, Job] = {
-    each.__name__: each for each in (first, run, demo, hub, grid, verified, pairs, garbled, warm)
+    each.__name__: each
+    for each in (first, run, demo, hub, grid, verified, people, pairs, garbled, warm)
 }
 
 if __name__ == "__main__":

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
+
 from umpc.protocols.registry import PROTOCOLS
 from umpc.study.settings import keys_of
 
@@ -119,7 +121,8 @@ def settings_table() -> str:
 
 def _shown(value: object) -> str:
     """A default value, as a file would write it without quotes; a dash for none."""
-    return f"`{value}`" if value not in ("", (), None) else "–"
+    is_shown = value not in ("", (), None) and not isinstance(value, msgspec.Struct)
+    return f"`{value}`" if is_shown else "–"
 
 
 def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:

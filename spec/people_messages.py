@@ -103,7 +103,7 @@ def answer_request(
     """The dealer's answer. Args: answered: place → device, of all answers so far, on its disk.
 
     A place has one device, so a secret that somebody else fetched first is missing at the person,
-    who notices. The same device may ask again.
+    who notices. A device that asks again gets the same answer.
     """
     device, signature = request
     require(0 <= place < len(study["people"]), "a place is the study's")

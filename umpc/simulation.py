@@ -53,7 +53,10 @@ class Simulated:
 def simulate(
     study: Study, tables: Sequence[Table], entropy: Entropy, *, prepared: bool = False
 ) -> Simulated:
-    """Run a study over the nodes' tables. Args: prepared: as `umpc study prepare` does it."""
+    """Run a study over the nodes' tables, or over shares of one table that these make together.
+
+    Args: prepared: as `umpc study prepare` does it.
+    """
     coordinator, nodes = _joined(study, tables, entropy)
     transcript = Transcript()
     dealer = _evaluate(coordinator.attempt, nodes, entropy, transcript, prepared=prepared)
@@ -76,12 +79,18 @@ def _joined(
 ) -> tuple[CoordinatorSide, list[NodeSide]]:
     """The sides of a study that have agreed."""
     protocol = protocol_of(study)
+    owns = [AUTHORITY.credentials(node.name) for node in study.nodes]
+    if study.settings.shares_tables:
+        from umpc.protocols.people.in_memory import shared_out
+
+        study, tables, shared = shared_out(checked(study), tables, owns, entropy)
+        counts = [shared] * len(owns)
+    else:
+        counts = [len(next(iter(table.values()))) for table in tables]
     coordinator = protocol.coordinator(checked(study), AUTHORITY.verify)
     nodes = [
-        protocol.node(
-            AUTHORITY.credentials(node.name), study, table, len(next(iter(table.values()))), entropy
-        )
-        for node, table in zip(study.nodes, tables, strict=True)
+        protocol.node(own, study, table, count, entropy)
+        for own, table, count in zip(owns, tables, counts, strict=True)
     ]
     _join(coordinator, nodes)
     return coordinator, nodes

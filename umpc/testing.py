@@ -80,6 +80,10 @@ CHECKS: dict[str, tuple[str, ...]] = {
     "a list has each place once": ("do not ascend by place", f"{PEOPLE}:both_have"),
     "enough people came": ("the study promises its people", f"{PEOPLE}:counted_statement"),
     "both signed the people": ("not both aggregators have", f"{PEOPLE}:check_counted"),
+    "both say how many people": (
+        "and both aggregators signed",
+        "umpc.protocols.people.terms:check_count",
+    ),
     "shape of a message": ("bytes was due", "umpc.crypto.rounds:check_reply"),
     "length of material": ("material of", "umpc.mpc.masked.material:DealtPart.decode_all"),
     "length of opened bits": ("must take", "umpc.mpc.masked.bit_shares:read_opens"),
@@ -190,6 +194,7 @@ STEPS: Steps = {
     },
     "dealer": {
         "umpc.dealer.material:MaterialDealer": "__init__ frames",
+        "umpc.dealer.people": "generate",
         "umpc.mpc.masked.tasks": "one_hot_rows bit_of deal_chunks",
         f"{GRID}.attempt:GridDealing": "__init__ deal_one",
         f"{GRID}.verified": "derive",
@@ -294,6 +299,7 @@ LIMITS: Limits = {
     "umpc.cli.node_page": "MOST_WAITING",
     "umpc.cli.table": "EDGES_AT_ONCE EXACT_EDGES",
     "umpc.coordinator.client": "PAUSE_SECONDS",
+    "umpc.dealer.people": "BLOCKS_AT_ONCE MOST_PLACES",
     "umpc.dealer.server": "REMEMBERED SMALLEST_TASK",
     "umpc.enrolment.listener": "REQUEST_SECONDS",
     "umpc.hub.relay": "HUB_BYTES",

@@ -74,6 +74,15 @@ MAY_IMPORT = {
         "umpc.planning.reference_table",
         *BELOW_STUDY,
     ),
+    "umpc/protocols/people/": (
+        "numpy",
+        "msgspec",
+        "umpc.people.messages",
+        "umpc.mpc.arrays",
+        "umpc.mpc.fss.point",
+        "umpc.protocols",
+        *BELOW_STUDY,
+    ),
     "umpc/people/__init__.py": (),
     "umpc/people/messages.py": (
         "numpy",
@@ -89,6 +98,7 @@ MAY_IMPORT = {
         "umpc.people.messages",
         "umpc.errors",
     ),
+    "umpc/people/device.py": (*PROCESS, "msgspec", "umpc.node.table.conversions"),
     "umpc/compute/__init__.py": (),
     "umpc/compute/executor.py": (
         "cryptography.x509",
@@ -230,12 +240,14 @@ PAPERS = ("bell_2pc", "central", "ghazi_rounds", "ghazi_shuffle", "gopa", "hajek
 SHELLS = (
     "umpc/node/server.py",
     "umpc/node/links.py",
+    "umpc/node/people_server.py",
     "umpc/node/shufflers.py",
     "umpc/node/run/link.py",
     "umpc/node/run/material.py",
     "umpc/dealer/server.py",
     "umpc/coordinator/client.py",
     "umpc/coordinator/links.py",
+    "umpc/coordinator/people.py",
     "umpc/coordinator/shufflers.py",
     "umpc_papers/shuffler/server.py",
     "umpc_papers/shuffler/command.py",

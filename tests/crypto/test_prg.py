@@ -106,3 +106,9 @@ def test_hashes_of_two_keys_have_nothing_in_common():
 
 def test_a_stream_shows_nothing_of_itself():
     assert repr(Stream(SEED)) == "Stream(<redacted>)"
+
+
+def test_a_stream_that_begins_later_goes_on_as_the_whole_one():
+    whole = Stream(bytes(32)).bytes(1 << 13)
+    for block in (1, 7, 255):
+        assert Stream(bytes(32), block).bytes(64) == whole[16 * block : 16 * block + 64]

@@ -10,12 +10,14 @@ from datetime import UTC, datetime
 
 import pytest
 
+from tests.support.people import closed, people_study, with_terms
 from tests.support.signed import signed, signed_members
 from tests.support.studies import KENDALL, Entropy, make_members, make_study
 from umpc.dealer import server
-from umpc.errors import RemoteProtocolError
+from umpc.errors import RemoteProtocolError, StudyError
 from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
+from umpc.protocols.people.terms import terms_of
 from umpc.protocols.registry import attempt_of
 from umpc.simulation import AUTHORITY
 from umpc.study.attempt import commit
@@ -66,6 +68,28 @@ def test_openings_that_do_not_fit_are_refused_to_each_node_that_sends_them(deriv
             assert isinstance(error, RemoteProtocolError) and error.culprit == "node-2"
         with pytest.raises(RemoteProtocolError):
             await here.derived(request(swapped), "node-2")
+
+    asyncio.run(scenario())
+
+
+def test_people_that_not_both_aggregators_signed_get_no_masks(derived):
+    """The dealer may be asked with a list of people that a coordinator made up."""
+    survey = people_study()
+    counted, false = closed(survey, 9), terms_of(closed(survey, 10)).counted
+    changed = with_terms(counted, counted=terms_of(counted).counted[:80] + false[80:])
+
+    def asked(study) -> pb.DealRequest:
+        members, openings = make_members(study, [9, 9])
+        return codec.deal_request(study.encode(), members, openings, signed_members(study, members))
+
+    async def scenario() -> None:
+        here = dealer()
+        assert (await here.derived(asked(counted), "node-0")).sizes.records == 9
+        with pytest.raises(RemoteProtocolError, match="not both aggregators have signed"):
+            await here.derived(asked(changed), "node-0")
+        with pytest.raises(StudyError, match="is not closed yet"):
+            await here.derived(asked(survey), "node-0")
+        assert len(derived) == 1
 
     asyncio.run(scenario())
 

@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from fractions import Fraction
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +25,7 @@ from tests.support.crowds import (
     opened,
     store_at,
 )
-from umpc.crypto.signing import is_signature
+from umpc.crypto.signing import ORDER, is_signature
 from umpc.errors import (
     LedgerError,
     MessageRefused,
@@ -489,9 +490,49 @@ def test_a_share_is_for_the_study_that_was_counted(pair: Pair):
         pair.send(place, 5)
     pair.close()
     pair.add_up()
-    for statement in (b"", bytes(messages.STATEMENT_BYTES)):
+    signed = pair.count()
+    statement, signatures = signed[0][0], [signature for _, signature in signed]
+    lies = [
+        (bytes(messages.STATEMENT_BYTES), signatures),
+        (statement, signatures[::-1]),
+        (statement, [bytes(64), signatures[1]]),
+    ]
+    for lie in lies:
         with pytest.raises(StudyError, match="another list of people"):
-            pair.stores[0].share(counted_study(pair.crowd, statement, []))
+            pair.stores[0].share(counted_study(pair.crowd, *lie))
+    with pytest.raises(StudyError, match="another list of people"):
+        pair.stores[0].share(pair.crowd.study)
+
+
+def test_one_list_is_one_study_however_its_signatures_are_written(pair: Pair):
+    """Whoever has an ECDSA signature (r, s) can write (r, −s), which fits too.
+
+    Otherwise the coordinator would make four studies of one list, with a release each.
+    """
+    for place in range(5):
+        pair.send(place, 5)
+    pair.close()
+    pair.add_up()
+    signed = pair.count()
+    statement, signatures = signed[0][0], [signature for _, signature in signed]
+    others = [
+        each[:32] + (ORDER - int.from_bytes(each[32:], "big")).to_bytes(32, "big")
+        for each in signatures
+    ]
+    survey = pair.crowd.survey
+    assert messages.check_counted(survey, statement, KEYS, others, "coordinator") == 5
+    hashes, taken = set(), []
+    for both in product(*zip(signatures, others, strict=True)):
+        study = counted_study(pair.crowd, statement, both)
+        hashes.add(study.hash)
+        for store in pair.stores:
+            try:
+                store.share(study)
+            except StudyError:
+                break
+        else:
+            taken.append(list(both))
+    assert len(hashes) == 4 and taken == [signatures]
 
 
 def stored(pair: Pair, query: str) -> list:

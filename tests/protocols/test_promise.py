@@ -19,8 +19,9 @@ from tests.support.central import central_study
 from tests.support.gopa import gopa_study
 from tests.support.grid import grid_study
 from tests.support.local import local_study
+from tests.support.people import people_study
 from tests.support.shuffled import shuffled_study
-from tests.support.studies import AUC, make_study
+from tests.support.studies import AUC, SPEARMAN, make_study
 from tests.support.vector import plain_study, vector_study
 from umpc.api.description import describe_study
 from umpc.errors import UmpcError
@@ -46,6 +47,8 @@ STUDIES = {
     "grid, two check": lambda **more: grid_study(max_colluding=1, **more),
     "grid, no dealer": lambda **more: grid_study(dealer=None, preprocessing="none", **more),
     "grid, two samples": lambda **more: grid_study(AUC, sampling="two_sample", **more),
+    "people": people_study,
+    "people, triples": lambda **more: people_study(SPEARMAN, degree=3, **more),
     "hajek-grid": lambda **more: grid_study(protocol="hajek-grid", delta="1e-9", **more),
     "vector": lambda **more: plain_study(["a.a * b.a", "a.b * b.b"], **more),
     "vector, two samples": vector_study,
@@ -100,7 +103,8 @@ def test_every_protocol_has_paragraphs_and_each_says_what_its_study_is():
         promise = protocol_of(study).promise_of(study)
         text = str(promise)
         seen.add(study.protocol)
-        assert ("To every person" in text) is (study.people is not None), name
+        is_of_people = study.people is not None or study.protocol == "people"
+        assert ("To every person" in text) is is_of_people, name
         assert ("'patient'" in text) is (study.people is not None), name
         assert ("that fulfil the condition" in text) is (study.condition is not None), name
         assert ("for each class" in text) is study.two_sample, name
@@ -146,6 +150,7 @@ RUNS = [
     {"protocol": "u-mpc", "person": "patient", "records_per_person": 2, "where": "x >= 1"},
     {"protocol": "grid"},
     {"protocol": "hajek-grid", "delta": "1e-9"},
+    {"protocol": "people"},
     {"protocol": "bell-ldp"},
     {"protocol": "central"},
 ]
@@ -159,7 +164,8 @@ def test_a_report_and_its_document_make_the_promise_of_the_study_with_the_delta(
     words = re.search(r"but for a probability of (\S+)\. A person", text)
     delta = f"{result.report.delta:.2g}" if result.report.delta else None
     assert (words and words.group(1)) == delta
-    assert ("To every person" in text) is ("person" in settings)
+    is_of_people = "person" in settings or settings["protocol"] == "people"
+    assert ("To every person" in text) is is_of_people
     assert ("that fulfil the condition" in text) is ("where" in settings)
     plain = result.to_html().replace("&#x27;", "'")
     assert all(line in plain for line in promise_of(result.report).lines)

@@ -12,6 +12,7 @@ from tests.support.central import central_study
 from tests.support.gopa import gopa_study
 from tests.support.grid import grid_study
 from tests.support.local import local_study
+from tests.support.people import people_study
 from tests.support.protocols import (
     assert_not_a_setting,
     coordinator_of,
@@ -26,6 +27,9 @@ from umpc.protocols.base.one_message import OneMessageNode
 from umpc.protocols.base.one_message_protocol import OneMessageCoordinator
 from umpc.protocols.grid.node import GridNode
 from umpc.protocols.grid.protocol import GridCoordinator
+from umpc.protocols.people.in_memory import shared_out
+from umpc.protocols.people.node import PeopleNode
+from umpc.protocols.people.protocol import PeopleCoordinator
 from umpc.protocols.registry import (
     PROTOCOLS,
     USUAL,
@@ -40,6 +44,7 @@ from umpc.protocols.registry import (
 from umpc.protocols.u_mpc.node import UMpcNode
 from umpc.protocols.u_mpc.protocol import UMpcCoordinator
 from umpc.protocols.vector.protocol import VectorCoordinator, VectorNode
+from umpc.simulation import AUTHORITY
 from umpc.study.settings import keys_of, name_of
 from umpc.study.sizes import Sizes
 from umpc_papers.bell_2pc.coordinator import BellCoordinator
@@ -57,6 +62,7 @@ from umpc_papers.hajek_grid.node import HajekGridNode
 NAMES = (
     "u-mpc",
     "grid",
+    "people",
     "vector",
     "bell-2pc",
     "bell-auc",
@@ -72,6 +78,7 @@ NAMES = (
 STUDIES = {
     "u-mpc": STUDY,
     "grid": grid_study(),
+    "people": people_study(),
     "hajek-grid": grid_study(protocol="hajek-grid", delta="1e-9"),
     "vector": vector_study(),
     "bell-2pc": bell_study(),
@@ -85,6 +92,7 @@ STUDIES = {
     "central": central_study(),
 }
 VALUES: dict[str, Any] = {
+    "people": {"places": 2},
     "transfers": "unchecked",
     "members_checked": 0,
     "edges": "2n",
@@ -126,8 +134,9 @@ FOREIGN = [
     (name, key)
     for name, protocol in PROTOCOLS.items()
     for key in VALUES
-    if key not in keys_of(protocol.settings)
+    if key not in (*keys_of(protocol.settings), *protocol.settings().fixed)
 ]
+FIXED = [(name, key) for name, protocol in PROTOCOLS.items() for key in protocol.settings().fixed]
 
 
 def test_the_protocols_are_these_in_the_order_of_a_planner():
@@ -140,7 +149,7 @@ def test_the_protocols_are_these_in_the_order_of_a_planner():
 def test_an_unknown_name_is_refused_with_all_names():
     with pytest.raises(
         StudyError,
-        match=r"protocol must be one of u-mpc, grid, vector, bell-2pc.*got 'bell'",
+        match=r"protocol must be one of u-mpc, grid, people, vector, bell-2pc.*got 'bell'",
     ):
         find_protocol("bell")
 
@@ -148,6 +157,7 @@ def test_an_unknown_name_is_refused_with_all_names():
 KINDS = {
     "u-mpc": (UMpcNode, UMpcCoordinator),
     "grid": (GridNode, GridCoordinator),
+    "people": (PeopleNode, PeopleCoordinator),
     "hajek-grid": (HajekGridNode, HajekGridCoordinator),
     "vector": (VectorNode, VectorCoordinator),
     "bell-2pc": (BellNode, BellCoordinator),
@@ -167,6 +177,9 @@ KINDS = {
 def test_every_protocol_has_its_own_sides(protocol):
     study = STUDIES[protocol]
     columns = {field.name: np.zeros(40, dtype=np.int64) for field in study.fields}
+    if study.settings.shares_tables:
+        owns = [AUTHORITY.credentials(each.name) for each in study.nodes]
+        study, (columns, _), _ = shared_out(study, [columns], owns, Entropy(protocol))
     node = make_node(study.nodes[0].name, study, columns, 40, Entropy(protocol))
     assert (type(node), type(coordinator_of(study))) == KINDS[protocol]
 
@@ -181,6 +194,17 @@ def test_every_setting_has_a_value_below():
 @pytest.mark.parametrize(("protocol", "key"), FOREIGN)
 def test_a_setting_of_another_protocol_is_refused_by_every_door(protocol, key):
     assert_not_a_setting(STUDIES[protocol], key, VALUES[key])
+
+
+@pytest.mark.parametrize(("protocol", "key"), FIXED)
+def test_a_setting_that_a_protocol_fixes_is_refused_by_every_door(protocol, key):
+    study, value = STUDIES[protocol], {"levels": 5}.get(key, "other")
+    with pytest.raises(StudyError, match=f"leave {key} out"):
+        decode_study(with_setting_in_bytes(study, **{key: value}))
+    with pytest.raises(StudyError, match=f"`{key}` is not a setting of protocol"):
+        protocol_of(study).read_settings({key: value}, len(study.nodes), study.epsilon)
+    with pytest.raises(StudyError, match=f"`{key}` is not a setting of protocol"):
+        study.replaced(**{key: value})
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
@@ -213,7 +237,7 @@ def test_the_possible_values_are_those_of_all_protocols():
     assert possible_values("coins") == ("transfers", "dealt", "none")
 
 
-EDGES_OF = ("u-mpc", "grid", "hajek-grid", "vector", "bell-2pc")
+EDGES_OF = ("u-mpc", "grid", "people", "hajek-grid", "vector", "bell-2pc")
 """The protocols that evaluate sets of records, or count them in a grid."""
 
 

@@ -22,13 +22,15 @@ from umpc.node.people_store import PeopleStore
 from umpc.people import messages, places
 from umpc.people.messages import Survey
 from umpc.protocols.grid.binding import grid_of
-from umpc.protocols.people.protocol import survey_of, terms_of
 from umpc.protocols.people.settings import PeopleSettings, PeopleTerms
+from umpc.protocols.people.terms import survey_of, terms_of
 from umpc.study.document import Study
+from umpc.study.parts import Participant
 from umpc.testing import limited
 
 AUTHORITY = MemoryAuthority("people")
 NAMES = ("node-0", "node-1")
+DEALER = Participant("dealer", "127.0.0.1:1")
 OPENS, CLOSES = 1_800_000_000, 1_800_086_400
 """2027-01-15T08:00:00Z and a day later."""
 KEYS = [
@@ -69,7 +71,8 @@ class Crowd:
         }
         bounds = ("0", str(widest))
         study = make_study(x=bounds, y=bounds, max_colluding=1, name=label)
-        self.study = study.replaced(settings=PeopleSettings(people=PeopleTerms(**given | terms)))
+        settings = PeopleSettings(people=PeopleTerms(**given | terms), dealer=DEALER)
+        self.study = study.replaced(settings=settings)
         found = terms_of(self.study)
         self.hash = survey_of(self.study).hash
         self.survey = Survey(self.hash, grid_of(self.study).cells, count, found.fewest)

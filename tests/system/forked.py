@@ -52,6 +52,14 @@ IMPORTED = {
     ),
     "hub": ("umpc.cli.hub", "umpc.hub.server"),
     "node": ("umpc.cli.serve", "umpc.node.server", "umpc.node.table.columns"),
+    "people": (
+        "umpc.cli.people",
+        "umpc.api.study",
+        "umpc.api.progress",
+        "umpc.coordinator.people",
+        "umpc.people.device",
+        "umpc.transport.people_door",
+    ),
     "shuffler": ("umpc.cli.serve", "umpc_papers.shuffler.server"),
     "study": (
         "umpc.cli.study",

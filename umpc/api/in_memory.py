@@ -48,7 +48,7 @@ from umpc.api.result import Result
 from umpc.errors import DataError, EmptyTable, StudyError, UnknownField
 from umpc.node.table.conversions import ColumnValues, Fetched, typed
 from umpc.node.table.source import TableSource
-from umpc.protocols.registry import AUTO, is_open
+from umpc.protocols.registry import AUTO, USUAL, chosen_protocol, is_open
 from umpc.simulation import simulate
 
 COORDINATOR = "coordinator"
@@ -84,7 +84,8 @@ def estimate(
             [("kendall_tau", ["age", "balance"]), ("gini_mean_difference", ["age"])]; they split
             epsilon, and `Result.parts` has their values.
         frames: one for each site: frames of pandas, polars, pyarrow and others, dictionaries of
-            columns, or numpy arrays with the columns in order.
+            columns, or numpy arrays with the columns in order. With protocol="people" they are
+            of people with one value each, and there are two aggregators.
         columns: the columns that the statistic takes, in its order. A kernel names them itself.
         bounds: column → (lower, upper), (lower, upper, resolution) or a list of categories. They
             are public, so take them from what the columns mean. "data" takes them from the values,
@@ -118,12 +119,19 @@ def estimate(
         chosen["backend"] = AUTO
         counts = (len(next(iter(site.values())).texts) for site in found.values() if site)
         chosen.setdefault("records", sum(counts))
+    nodes = [*found]
+    if chosen_protocol(protocol or USUAL, chosen).settings().shares_tables:
+        from umpc.protocols.people.in_memory import made_up_entries
+
+        nodes = ["aggregator-1", "aggregator-2"]
+        places = sum(len(next(iter(site.values())).texts) for site in found.values() if site)
+        chosen = made_up_entries(places) | chosen
     entries = {
         "name": "estimate",
         "epsilon": epsilon,
         "identity": ".",
         "protocol": protocol,
-        "nodes": [{"name": site, "address": NOWHERE} for site in found],
+        "nodes": [{"name": node, "address": NOWHERE} for node in nodes],
         **helper_entries(protocol, chosen),
         **chosen,
     }

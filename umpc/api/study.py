@@ -34,6 +34,7 @@ from umpc.coordinator.client import (
     run_study,
 )
 from umpc.coordinator.conductor import Preparation
+from umpc.coordinator.links import Tell
 from umpc.coordinator.studyfile import StudyFile, load_study_file
 from umpc.coordinator.studyfile_text import write_study_file
 from umpc.errors import ProvenLie, StudyError, UmpcError
@@ -263,6 +264,8 @@ class ProposedStudy:
                     told(attempt)
                 import_module("umpc.api.result")  # while the run waits for the nodes
 
+            if document.settings.shares_tables:
+                document = await self._counted(led.get("tell"))
             led |= {"expect": expect, "returning": self.returning}
             try:
                 return await run_study(document, self.identity, **led)
@@ -270,6 +273,17 @@ class ProposedStudy:
                 if not self._entries:  # the study is a file
                     lie.detail = keep_evidence(self.file.path, lie.evidence)
                 raise
+
+    async def _counted(self, tell: Tell | None) -> Study:
+        """The study of those people who are counted now; a list of them is written beside it."""
+        from umpc.coordinator.people import count_people, silent
+
+        counted, rows = await count_people(self.document, self.identity, tell or silent)
+        if not self._entries:  # the study is a file
+            from umpc.people.device import write_counted
+
+            write_counted(self.file.path.with_suffix(".counted.csv"), rows)
+        return counted
 
     @contextmanager
     def _led(self, *, progress: bool) -> Iterator[dict[str, Any]]:

@@ -19,12 +19,14 @@
 | `audit.py` | `umpc audit`: show, verify and export a node's audit trail |
 | `budget.py` | `umpc budget`: show and verify a node's ledger, set its anchor again; amounts |
 | `study.py` | `umpc study`: check, prepare or run a study, or wait until all sites accept it |
+| `people.py` | `umpc people`: invite people, open a study to them, send and check an answer |
 | `plan.py` | `umpc plan`: predict what a study costs and how accurate it is |
 | `infer.py` | `umpc infer`: intervals and a p-value from a report, at no further ε |
 | `kernels.py` | `umpc kernels`: the library's statistics, and the cost of a kernel |
 | `kernel_options.py` | its options as kernels, fields and grades |
 | `demo.py` | `umpc demo`: a whole study between real processes on this machine |
 | `demo_options.py` | the demo's options, and the settings of protocols in help texts |
+| `demo_people.py` | its study of people: their table, and the commands that they use |
 | `table.py` | the demo's table: its own or a file, read, split, and the exact value |
 | `shared.py` | options that commands share, and reports as they are printed |
 | `check_table.py` | `umpc study check --table`: a study's fields beside a table of one's own |

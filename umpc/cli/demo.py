@@ -53,6 +53,8 @@ if TYPE_CHECKING:
 
 NODES = 4
 """The sites of one table."""
+PEOPLE = "people"
+"""A protocol, and the setting that in a demo says how many people there are."""
 
 
 @click.command(cls=DemoCommand)
@@ -181,6 +183,7 @@ def demo(**given: Any) -> None:
     umpc demo --nodes 2 --backend garbled --preprocessing none
     umpc demo --backend grid --levels 12
     umpc demo --adversary lying_nodes
+    umpc demo --protocol people --people 10000
     umpc demo --sampling uniform --edges 2n
     umpc demo --hub
     umpc demo --csv bank.csv --delimiter ';' --statistic auc --fields balance --label y=yes
@@ -286,6 +289,8 @@ def run_demo(
     from umpc.deployment.processes import Deployment, ended_with_us
     from umpc.node.told_order import orders_told
 
+    if options.protocol == PEOPLE:
+        return _run_with_people(Deployment(folder, popen=popen), table, options)
     paths = table.split(folder, options.nodes or 1)
     deployment = Deployment(folder, orders_told(paths), popen)
     with ended_with_us(deployment.processes):
@@ -297,6 +302,38 @@ def run_demo(
         _write_addresses(file.path, deployment.wait_until_ready())
         report = _coordinate(file.path, deployment)
     return report, exact_values(study, pooled(study, paths), report)
+
+
+def _run_with_people(
+    deployment: Deployment, table: DemoTable, options: DemoOptions
+) -> tuple[Report, dict[str, float | None]]:
+    """`run_demo` of a study of people, who answer by processes of their own."""
+    from umpc.cli import demo_people
+    from umpc.cli.table import exact_values, pooled
+    from umpc.deployment.processes import ended_with_us, rules_for
+
+    if options.hub or options.nodes not in (None, NODES):
+        raise ConfigError(
+            "a study of people has two aggregators, which people call; leave --hub and --nodes out"
+        )
+    table = demo_people.with_people(table, options.settings.get(PEOPLE))
+    path = demo_people.write_people(deployment.folder, table)
+    names = demo_people.AGGREGATORS
+    with ended_with_us(deployment.processes):
+        file = _write_study(deployment.folder, table, options, names)
+        study = file.new_study("coordinator")
+        _tell(f"starting a dealer and {len(names)} aggregators for {len(table.rows):,} people")
+        deployment.start_dealer(people=True)
+        epsilon, delta = str(study.exact_epsilon), str(study.exact_delta + DELTA)
+        for name in names:
+            deployment.start_aggregator(name, epsilon, more=rules_for(study), delta=delta)
+        served = deployment.wait_until_ready()
+        _write_addresses(file.path, served)
+        doors = {name: each.door for name, each in served.items()}
+        demo_people.answer(deployment, file.path, doors)
+        report = _coordinate(file.path, deployment)
+        _tell(demo_people.check(deployment))
+    return report, exact_values(study, pooled(study, [path]), report)
 
 
 def _write_study(
@@ -315,6 +352,10 @@ def _write_study(
         asked = listed(options.fields)
     filtered = set(fields_read(options.where)) - set(asked)
     settings = _checked_settings(options)
+    if options.protocol == PEOPLE:
+        from umpc.cli.demo_people import people_settings
+
+        settings = people_settings(folder, len(table.rows), settings, fields)
     left_open = is_open(options.protocol, options.settings)
     entries = {
         "name": "demo",

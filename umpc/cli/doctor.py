@@ -14,6 +14,7 @@ import platform
 import re
 import resource
 import shutil
+import stat
 from collections.abc import Awaitable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -49,7 +50,7 @@ from umpc.errors import (
 )
 from umpc.native import CHOSEN, status
 from umpc.node.audit.trail import AuditTrail
-from umpc.node.config import NAME, NodeConfig, changed_since_start, load_datasets
+from umpc.node.config import NAME, NodeConfig, PeoplePlace, changed_since_start, load_datasets
 from umpc.node.table.source import TableSite, is_same_database, shared_content
 from umpc.node.table.survey import survey_table
 from umpc.protocol_version import PROTOCOL
@@ -102,13 +103,19 @@ def examine(config: Path, peers: Sequence[NamedPeer]) -> Iterator[Finding]:
     else:
         yield from attempt("certificate", check_identity, node, identity)
     yield from asyncio.run(check_network(node.hub or node.listen, identity, peers))
+    for place in (each.people for each in found if each.people is not None):
+        looking = _check_listen(place.listen, identity, "people's door")
+        yield from asyncio.run(_tried("people's door", looking))
 
 
 def _examine_dataset(node: NodeConfig) -> Iterator[Finding]:
     """Yield the findings about one data set of the site."""
     yield from attempt("policy", check_policy, node.policy)
-    yield from attempt("table", check_table, node)
-    yield from attempt("study", check_known, node)
+    if node.people is not None:
+        yield from attempt("people", check_people_folder, node.people)
+    else:
+        yield from attempt("table", check_table, node)
+        yield from attempt("study", check_known, node)
     yield from attempt("disk", check_disk, node)
     ledger = list(attempt("ledger", check_ledger, node))
     yield from ledger
@@ -157,6 +164,23 @@ def check_table(config: NodeConfig) -> Iterator[Finding]:
     yield Finding("table", shown)
     yield from check_columns(config, survey)
     yield from check_people(config.policy, survey.columns)
+
+
+def check_people_folder(place: PeoplePlace) -> Iterator[Finding]:
+    """Check that the folder of what people send is of this user alone, and has room."""
+    folder = place.folder
+    if not folder.exists():
+        yield neutral("people", f"{folder}: the node makes it at its first start")
+        return
+    free, mode = shutil.disk_usage(folder).free, stat.S_IMODE(folder.stat().st_mode)
+    if mode & 0o077 or not os.access(folder, os.W_OK | os.X_OK) or free < LEAST_FREE:
+        raise ConfigError(
+            f"{folder}, where people's messages are, has mode {mode:03o} and {_megabytes(free)} "
+            f"free; mode 700, this user as its owner, and {_megabytes(LEAST_FREE)} were expected. "
+            "Correct owner and mode with `chown` and `chmod 700`, or make room on this disk"
+        )
+    studies = len([*folder.glob("*.dealt")])
+    yield Finding("people", f"{folder}: {studies} studies with keys, {_megabytes(free)} free")
 
 
 def check_datasets(found: Sequence[NodeConfig]) -> Iterator[Finding]:
@@ -359,7 +383,9 @@ async def _tried(check: str, part: Awaitable[list[Finding]]) -> list[Finding]:
         return [Finding(check, error=error)]
 
 
-async def _check_listen(listen: str, identity: Identity | None) -> list[Finding]:
+async def _check_listen(
+    listen: str, identity: Identity | None, check: str = "listen"
+) -> list[Finding]:
     """Check that the address can be bound, or that this very node listens there."""
     host, port = split_address(listen)
     try:
@@ -367,13 +393,13 @@ async def _check_listen(listen: str, identity: Identity | None) -> list[Finding]
     except AddressInUse:
         shown_at = f"{EVERYWHERE.get(host, listen.rpartition(':')[0])}:{port}"
         if identity is None:
-            return [neutral("listen", f"{listen} is in use, maybe by this node")]
+            return [neutral(check, f"{listen} is in use, maybe by this node")]
         if await _is_own(shown_at, identity):
-            return [Finding("listen", f"{listen}: this node runs and listens there")]
+            return [Finding(check, f"{listen}: this node runs and listens there")]
         raise
     if not port:
-        return [neutral("listen", f"{listen} takes any free port; peers need a fixed one")]
-    return [Finding("listen", f"{listen} is free")]
+        return [neutral(check, f"{listen} takes any free port; peers need a fixed one")]
+    return [Finding(check, f"{listen} is free")]
 
 
 async def _check_hub(hub: HubAddress, identity: Identity | None) -> list[Finding]:

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from umpc.node.datasets import Dataset
     from umpc.transport.addresses import HubAddress
     from umpc.transport.identity import Identity
+    from umpc.transport.people_door import PublicDoor
 
 log = logging.getLogger("umpc.node")
 
@@ -147,10 +148,31 @@ def dealer() -> None:
 @CORES
 @COMPUTE
 @COMPUTE_TLS
+@click.option(
+    "--people",
+    type=FOLDER,
+    help="Also deal for studies of people; the folder has their secrets until they close.",
+)
+@click.option(
+    "--people-listen",
+    "door",
+    metavar="HOST:PORT",
+    help="Where people's devices fetch their secrets; it goes with --people.",
+)
 def start_dealer(
-    given: Serving, cores: int | None, compute: str | None, compute_tls: Path | None
+    given: Serving,
+    cores: int | None,
+    compute: str | None,
+    compute_tls: Path | None,
+    people: Path | None,
+    door: str | None,
 ) -> None:
-    """Deal random numbers to nodes until Ctrl-C or SIGTERM."""
+    """Deal random numbers to nodes until Ctrl-C or SIGTERM.
+
+    With --people it also prints "people" and the address of the door, which needs no certificate.
+    """
+    if (people is None) != (door is None):
+        raise click.UsageError("--people FOLDER and --people-listen HOST:PORT go together")
     from umpc.compute.executor import named_place
     from umpc.dealer.server import ALLOWED, DealerServer
     from umpc.transport.tls import rpc
@@ -158,15 +180,24 @@ def start_dealer(
     identity = begin_helper(given, "dealer")
     assert given.folder is not None
     workers = named_place(cores, compute, compute_tls).open(given.folder)
+    dealt = public = None
+    if people is not None and door is not None:
+        from umpc.dealer.people import PeopleDealer
+        from umpc.transport.people_door import Behind, PublicDoor
+
+        dealt = PeopleDealer(people)
+        public = PublicDoor(identity, Behind(secrets=dealt.secrets, sweep=dealt.sweep), door)
 
     def add(server: Server, finished: Finished) -> None:
-        dealer = DealerServer(identity, finished, workers=workers)
+        dealer = DealerServer(identity, finished, workers=workers, people=dealt)
         rpc.add_DealerServicer_to_server(dealer, server)  # type: ignore[no-untyped-call]
 
     with contextlib.ExitStack() as ending:
         if workers is not None:
             ending.callback(workers.close)
-        serve_helper(given, identity, ALLOWED, add)
+        if dealt is not None:
+            ending.callback(dealt.close)
+        serve_helper(given, identity, ALLOWED, add, public)
 
 
 @node.command()
@@ -249,7 +280,18 @@ class OwnSite:
             ending.callback(node.close)
             rpc.add_NodeServicer_to_server(node, server)  # type: ignore[no-untyped-call]
 
-        return Service(self.identity, self.place, ALLOWED, add)
+        return Service(self.identity, self.place, ALLOWED, add, self._door())
+
+    def _door(self) -> PublicDoor | None:
+        """The door where people call, if this node is an aggregator."""
+        for dataset in self.datasets:
+            store, place = dataset.people, dataset.config.people
+            if store is not None and place is not None:
+                from umpc.transport.people_door import Behind, PublicDoor
+
+                behind = Behind(submit=store.submit, counted=store.counted, sweep=store.sweep)
+                return PublicDoor(self.identity, behind, place.listen, place.most)
+        return None
 
 
 def own_identity(config: NodeConfig) -> Identity:
@@ -275,7 +317,8 @@ def open_site(
 
     Args: ending: closes the ledgers. Raises: LedgerError, AuditError, ApprovalError.
     """
-    from umpc.node.datasets import open_dataset, open_ledger
+    from umpc.node.datasets import open_dataset, open_ledger, open_people
+    from umpc.transport.identity import credentials_of
 
     datasets = []
     for each in configs:
@@ -289,7 +332,8 @@ def open_site(
             balance.left,
             each.ledger,
         )
-        datasets.append(open_dataset(each, ledger))
+        people = open_people(each, lambda: credentials_of(identity))
+        datasets.append(open_dataset(each, ledger, people))
     return OwnSite(identity, datasets)
 
 
@@ -353,6 +397,11 @@ def backup(config: NodeConfig, target: Path, keys: bool) -> None:
     names = ", ".join(sorted(manifest.files))
     click.echo(f"backed up: {target}, {secret}: {names}")
     click.echo(f"row {manifest.row}, hash {manifest.hash}")
+    if config.people is not None:
+        click.echo(
+            f"not in it: {config.people.folder}. Do not copy it: a former copy would take a second "
+            "message of a person, and sign a second list. If it is lost, people answer a new study"
+        )
 
 
 @node.command()

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from umpc.transport.addresses import HubAddress
     from umpc.transport.connections import Allowed
     from umpc.transport.identity import Identity
+    from umpc.transport.people_door import PublicDoor
     from umpc.transport.tls import grpc
 
     Server = grpc.aio.Server
@@ -167,13 +168,14 @@ class Service:
     """A server's part.
 
     place: the address to listen on, or the hub to dial. add: adds the service to the server, and
-    tells it to call `finished` after each study.
+    tells it to call `finished` after each study. door: where people call.
     """
 
     identity: Identity
     place: str | HubAddress
     allowed: Allowed
     add: Callable[[Server, Finished], None]
+    door: PublicDoor | None = None
 
 
 def begin_helper(given: Serving, role: str) -> Identity:
@@ -195,12 +197,13 @@ def serve_helper(
     identity: Identity,
     allowed: Allowed,
     add: Callable[[Server, Finished], None],
+    door: PublicDoor | None = None,
 ) -> None:
     """Run the server of `begin_helper`. Args: as of `Service`. Raises: as `serve`."""
     from umpc.transport.addresses import parse_hub
 
     place = parse_hub(given.hub) if given.hub else given.listen
-    service = Service(identity, place, allowed, add)
+    service = Service(identity, place, allowed, add, door)
     asyncio.run(serve([service], given, Monitor(identity, given.metrics)))
 
 
@@ -230,6 +233,8 @@ async def serve(services: Sequence[Service], given: Serving, monitor: Monitor) -
                 done.set()
 
     opened = [await open_server(service, finished) for service in services]
+    doors = [service.door for service in services if service.door is not None]
+    at = [f"people: {door} on {await door.start()}" for door in doors]
     watch = asyncio.create_task(_keep_watch([service.identity for service in services]))
     end_at_signals(done)
     if given.leash:
@@ -241,11 +246,13 @@ async def serve(services: Sequence[Service], given: Serving, monitor: Monitor) -
         for service, (_, address) in zip(services, opened, strict=True)
     ]
     with monitor.served():
-        print("\n".join(lines), flush=True)
+        print("\n".join((*lines, *at)), flush=True)
         await done.wait()
     begin_end()
     watch.cancel()
-    await asyncio.gather(*(server.stop(grace=1) for server, _ in opened))
+    await asyncio.gather(
+        *(door.stop(grace=1) for door in doors), *(server.stop(grace=1) for server, _ in opened)
+    )
     for error in ended:
         if error is not None:
             raise error

@@ -62,6 +62,8 @@ from umpc.ustat.tracing import arity, trace_all
 PLACEHOLDER = "coordinator"
 """The coordinator's name where only its certificate has it."""
 
+AGGREGATORS = "aggregators"
+"""The word for nodes where they hold shares of one table."""
 COMMON_KEYS = tuple(field.name for field in msgspec.structs.fields(StudyEntries))
 TABLE_KEYS = tuple(
     field.name
@@ -259,14 +261,19 @@ def read_study(
         protocol = chosen_protocol(USUAL if name is None or left_open else name, values)
     except (StudyError, TypeError) as error:
         raise StudyError(f"{path}: {error}. Correct the key `protocol`") from error
+    if AGGREGATORS in values and protocol.settings().shares_tables:
+        if "nodes" in values:
+            raise StudyError(f"{path}: aggregators are nodes. Write [[aggregators]] only")
+        values["nodes"] = values.pop(AGGREGATORS)
     common = set(COMMON_KEYS)
-    settings = {key: value for key, value in values.items() if key not in common}
+    settings: Mapping[str, Any] = {key: value for key, value in values.items() if key not in common}
     known = keys_of(protocol.settings)
     if left_open:
         from umpc.protocols.auto import open_keys  # it loads the grid
 
         known = open_keys()
     _check_keys(path, settings, protocol, known)
+    settings = protocol.read_lists(settings, lambda name: _list_of_keys(path.parent / name))
     try:
         own = {key: value for key, value in values.items() if key in common}
         entries = convert(own, StudyEntries)
@@ -281,6 +288,13 @@ def read_study(
         file = _decided(file)
     _ = file.read_settings(PAIR)  # the same keys for each degree
     return file
+
+
+def _list_of_keys(path: Path) -> tuple[str, int]:
+    """The digest of a list of keys, and its length. Raises: StudyError naming the line."""
+    from umpc.people.places import keys_digest, read_keys
+
+    return keys_digest(read_keys(path))
 
 
 def _decided(file: StudyFile) -> StudyFile:

@@ -4,6 +4,8 @@
 |---|---|---|
 | Hello | coordinator, node, dealer | the dealer's name, role and version |
 | Deal | node | its material for one attempt |
+| OpenPeople | coordinator | a study of people is opened, with the key of each place |
+| PeopleKeys | node | an aggregator's seed of roots, and the keys of all places |
 | Answer | node, coordinator | what the dealer says, once, of an attempt whose nodes may lie |
 
 When all nodes are there, the dealer generates chunk after chunk and puts them
@@ -41,6 +43,7 @@ import os
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from copy import copy
+from functools import partial
 from weakref import WeakValueDictionary
 
 from umpc import logs
@@ -48,7 +51,14 @@ from umpc.compute.executor import SMALLEST_TASK, Executor
 from umpc.crypto.prg import digest
 from umpc.crypto.signing import Sign, Verify
 from umpc.dealer.material import Material, MaterialDealer, dealt
-from umpc.errors import LocalProtocolError, RemoteProtocolError, StepTimeout, UmpcError
+from umpc.dealer.people import PeopleDealer
+from umpc.errors import (
+    LocalProtocolError,
+    RemoteProtocolError,
+    StepTimeout,
+    StudyError,
+    UmpcError,
+)
 from umpc.failpoints import failpoint
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk
@@ -56,15 +66,18 @@ from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.protocol_version import PROTOCOL
 from umpc.protocols.base.protocol import AnsweringDealer, Dealing
+from umpc.protocols.people.terms import survey_of
 from umpc.protocols.registry import attempt_of, decode_study, load_all, protocol_of
 from umpc.study.attempt import check_agreed, check_members, check_openings
+from umpc.study.document import Study
 from umpc.study.messages import Frame
-from umpc.transport.connections import of_own_end
+from umpc.transport.blocking import pulled, take_places, told
+from umpc.transport.connections import MAX_FRAME, of_own_end
 from umpc.transport.identity import Identity, credentials_of, verifier_of
 from umpc.transport.patience import time_limit
 from umpc.transport.status import blame_of, refusal_of, status_of
 from umpc.transport.stream_reader import lost
-from umpc.transport.tls import AnyContext, Peer, peer_of, rpc
+from umpc.transport.tls import AnyContext, Peer, peer_of, read, rpc
 
 log = logging.getLogger("umpc.dealer")
 
@@ -72,6 +85,8 @@ ALLOWED = {
     "/umpc.v1.Dealer/Hello": {"coordinator", "node", "dealer"},
     "/umpc.v1.Dealer/Deal": {"node"},
     "/umpc.v1.Dealer/Answer": {"node", "coordinator"},
+    "/umpc.v1.Dealer/OpenPeople": {"coordinator"},
+    "/umpc.v1.Dealer/PeopleKeys": {"node"},
 }
 REMEMBERED = 1024
 """Number of ended attempts that the dealer remembers, so that proposals do not fill its memory.
@@ -88,6 +103,7 @@ class DealerServer(rpc.DealerServicer):
         finished: called when an attempt has ended, with its error or None.
         verify: checks the members' certificates; None checks them by the identity's authority.
         workers: computes chunks, several at once; None deals one after the other.
+        people: deals for studies of people; None refuses them.
     """
 
     def __init__(
@@ -96,9 +112,11 @@ class DealerServer(rpc.DealerServicer):
         finished: Callable[[UmpcError | None], None],
         verify: Verify | None = None,
         workers: Executor | None = None,
+        people: PeopleDealer | None = None,
     ):
         load_all()
         self.workers = workers
+        self._people = people
         self.identity = identity
         self.finished = finished
         self.verify = verify or verifier_of(identity)
@@ -165,6 +183,55 @@ class DealerServer(rpc.DealerServicer):
         for frame in frames:
             yield codec.encode_frames([frame])
 
+    async def OpenPeople(self, requests: object, context: AnyContext) -> None:
+        """Draw the secrets of all places of a study of people."""
+        caller = peer_of(context).name
+        try:
+            people, first = self._people_here(), await read(context)
+            study = survey_of(decode_study(b"" if first is None else first.study))
+            self._check_own(study)
+            if study.coordinator != caller:
+                raise StudyError(f"this is a study of {study.coordinator!r}, and {caller!r} called")
+            places = pulled(partial(read, context))
+            await told(context, "secrets", lambda _: take_places(people, study, places))
+            await context.write(pb.PeopleOpening(opened=pb.PeopleOpened()))
+        except UmpcError as error:
+            log.warning("%s opened no study of people: %s", caller, error.message)
+            await context.abort(*refusal_of(error, caller))
+
+    async def PeopleKeys(
+        self, request: pb.PeopleStudy, context: AnyContext
+    ) -> AsyncIterator[pb.PeoplePart]:
+        """Deal to an aggregator. A part without data is the end."""
+        caller = peer_of(context).name
+        try:
+            people = self._people_here()
+            blocks = await asyncio.to_thread(people.deal, request.hash, caller, request.already)
+            while block := await asyncio.to_thread(next, blocks, b""):
+                for start in range(0, len(block), MAX_FRAME):
+                    yield pb.PeoplePart(data=block[start : start + MAX_FRAME])
+            yield pb.PeoplePart()
+            await asyncio.to_thread(people.sweep)
+        except UmpcError as error:
+            log.warning("%s gets no keys of people: %s", caller, error.message)
+            await context.abort(*refusal_of(error, caller))
+
+    def _people_here(self) -> PeopleDealer:
+        if self._people is None:
+            raise StudyError(
+                f"dealer {self.identity.name!r} deals for no studies of people: start it with "
+                "--people FOLDER and --people-listen ADDRESS, or name another dealer"
+            )
+        return self._people
+
+    def _check_own(self, study: Study) -> None:
+        """Raises: RemoteProtocolError if a study names another dealer."""
+        named = study.dealer.name if study.dealer else None
+        if named != self.identity.name:
+            raise RemoteProtocolError(
+                f"the study names {named!r} as its dealer, this is {self.identity.name!r}"
+            )
+
     @property
     def attempts_in_use(self) -> int:
         """The number of attempts that are being derived, or that a node uses."""
@@ -204,15 +271,12 @@ class DealerServer(rpc.DealerServicer):
             CertificateError, EncodingError, StudyError.
         """
         study = decode_study(request.study)
-        named = study.dealer.name if study.dealer else None
-        if named != self.identity.name:
-            raise RemoteProtocolError(
-                f"the study names {named!r} as its dealer, this is {self.identity.name!r}"
-            )
+        self._check_own(study)
         members = codec.decode_members(request.members)
         openings = codec.decode_openings(request.openings)
         signatures = codec.decode_signatures(request.signatures)
-        check_agreed(study, members, signatures, self.verify, caller)
+        keys = check_agreed(study, members, signatures, self.verify, caller)
+        protocol_of(study).check_members(study, members, keys)
         check_openings(study, members, openings, caller)
         attempt = attempt_of(study, members, openings)
         if not isinstance(attempt, SharedAttempt):

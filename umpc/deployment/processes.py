@@ -58,12 +58,13 @@ STOP_SECONDS = 5
 
 @dataclass(frozen=True)
 class Served:
-    """A process that waits for calls."""
+    """A process that waits for calls. door: the address where people call; empty without one."""
 
     name: str
     address: str
     process: Process
     log: Path
+    door: str = ""
 
 
 @contextmanager
@@ -130,23 +131,27 @@ class Deployment:
         self._environment = environment or {}
         self.authority = Authority.create(folder / "authority")
         self.authority.issue("coordinator", "coordinator", folder / "coordinator")
-        self._waiting: list[tuple[str, Process, Path, Sequence[str]]] = []
+        self._waiting: list[tuple[str, Process, Path, Sequence[str], bool]] = []
         self._ready: dict[str, Served] = {}
         self.plugins: list[str] = []
         """The protocols of other packages that the nodes may run."""
         self.hub: str | None = None
         """`hub:NAME@HOST:PORT` of the hub that all processes dial, or None if each listens."""
 
-    def start_dealer(self) -> None:
-        self._start_helper("dealer", "dealer")
+    def start_dealer(self, *, people: bool = False) -> None:
+        """Start the dealer. Args: people: it also deals for studies of people."""
+        self._start_helper("dealer", "dealer", people=people)
 
     def start_shuffler(self, name: str) -> None:
         self._start_helper("shuffler", name)
 
-    def _start_helper(self, role: str, name: str) -> None:
+    def _start_helper(self, role: str, name: str, *, people: bool = False) -> None:
         self.authority.issue(name, role, self.folder / name)
         place = ["--hub", self.hub] if self.hub else ["--listen", self.address()]
-        self.start(name, [role, "start", "--identity", str(self.folder / name), *place])
+        if people:
+            place += ["--people", str(self.folder / "dealt"), "--people-listen", self.address()]
+        identity = str(self.folder / name)
+        self.start(name, [role, "start", "--identity", identity, *place], has_door=people)
 
     def start_hub(self, listen: str = "", grace: int = 30) -> Served:
         """Start a hub and wait for it. All processes that are started later dial it."""
@@ -178,8 +183,18 @@ class Deployment:
             extra: more lines of the section [data] of its TOML file.
             more: more sections of its TOML file.
         """
-        config = self._configure(self.folder, name, table, epsilon, extra, more, delta)
+        data = f'path = {json.dumps(str(table))}\ndelimiter = ","\n{extra}'
+        config = self._configure(self.folder, name, data, epsilon, more, delta)
         self.start(name, ["node", "start", "--config", str(config)])
+
+    def start_aggregator(
+        self, name: str, epsilon: str, more: str = "", delta: str | None = None
+    ) -> None:
+        """Start a node that holds shares of what people send. Args: as of `start_node`."""
+        data = f"people = {json.dumps(f'{name}-people')}\n[people]\nlisten = "
+        data += json.dumps(self.address())
+        config = self._configure(self.folder, name, data, epsilon, more, delta)
+        self.start(name, ["node", "start", "--config", str(config)], has_door=True)
 
     def start_many(
         self,
@@ -197,20 +212,23 @@ class Deployment:
         folder = self.folder / name
         folder.mkdir()
         for node, table in tables.items():
-            self._configure(folder, node, table, epsilon, "", more, delta)
+            data = f'path = {json.dumps(str(table))}\ndelimiter = ","\n'
+            self._configure(folder, node, data, epsilon, more, delta)
         self.start(name, ["node", "start", "--many", str(folder)], list(tables))
 
     def _configure(
         self,
         folder: Path,
         name: str,
-        table: Path,
+        data: str,
         epsilon: str,
-        extra: str,
         more: str,
         delta: str | None,
     ) -> Path:
-        """Write a node's certificate and TOML file. Returns: the path of the TOML file."""
+        """Write a node's certificate and TOML file. Args: data: the lines of its section [data].
+
+        Returns: the path of the TOML file.
+        """
         self.authority.issue(name, "node", folder / name)
         config = folder / f"{name}.toml"
         budget = f'delta = "{delta}"\n' if delta else ""
@@ -223,14 +241,23 @@ class Deployment:
             place += f"plugins = {json.dumps(self.plugins)}\n"
         config.write_text(
             f"name = {json.dumps(name)}\nidentity = {json.dumps(name)}\n{place}\n"
-            f'[data]\npath = {json.dumps(str(table))}\ndelimiter = ","\n{extra}\n'
-            f'[budget]\nepsilon = "{epsilon}"\n{budget}{more}',
+            f'[data]\n{data}\n[budget]\nepsilon = "{epsilon}"\n{budget}{more}',
             encoding="utf-8",
         )
         return config
 
-    def start(self, name: str, arguments: list[str], serves: Sequence[str] = ()) -> None:
-        """Start a process. Args: serves: the names of its servers, if not its own."""
+    def start(
+        self,
+        name: str,
+        arguments: list[str],
+        serves: Sequence[str] = (),
+        *,
+        has_door: bool = False,
+    ) -> None:
+        """Start a process. Args: serves: the names of its servers, if not its own.
+
+        has_door: whether people call it, too.
+        """
         if len(self._waiting) >= STARTING:
             self._await_started()
         log = self.folder / f"{name}.log"
@@ -243,7 +270,7 @@ class Deployment:
                 env={**os.environ, **self._environment.get(name, {})},
             )
         self.processes.append(process)
-        self._waiting.append((name, process, log, serves or (name,)))
+        self._waiting.append((name, process, log, serves or (name,), has_door))
 
     def wait_until_ready(self) -> dict[str, Served]:
         """Wait for all processes started since the last call, and return them by name.
@@ -256,15 +283,18 @@ class Deployment:
 
     def _await_started(self) -> None:
         deadline = time.monotonic() + START_SECONDS
-        for name, process, log, serves in self._waiting:
+        for name, process, log, serves, has_door in self._waiting:
             lines = [_first_line(process, deadline)]
+            door = ""
             if process.stdout is not None and lines[0]:
                 lines += [process.stdout.readline().decode() for _ in serves[1:]]
+                if has_door:
+                    *_, door = process.stdout.readline().decode().split()
             for line in lines:
                 if not line.startswith("ready: "):
                     raise _why_not_ready(name, log)
                 _, _, own, _, address = line.split()
-                self._ready[own] = Served(own, address, process, log)
+                self._ready[own] = Served(own, address, process, log, door)
         self._waiting = []
 
 

@@ -75,6 +75,20 @@ class SitePlaces:
 
 
 @dataclass(frozen=True, kw_only=True)
+class PeoplePlace:
+    """The folder and the door of an aggregator of people.
+
+    folder: of what they send. listen: the address of their door. cap: ε that an enrolment may
+    spend in all; None for no limit. most: boxes a second of one address; 0 for the usual number.
+    """
+
+    folder: Path
+    listen: str
+    cap: Fraction | None
+    most: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class NodeConfig(SitePlaces):
     """The settings of a node for one of its data sets, which always has a name.
 
@@ -82,11 +96,12 @@ class NodeConfig(SitePlaces):
     `prepared_seconds`. A run, and then its finished attempt, may reserve budget for `hold_seconds`.
     `hook` is the command that runs when a study waits. With a `hub`, the node dials it and does not
     listen. `place` is where it computes. `without_effect` are keys that an older umpc had, and the
-    names under `plugins` that no installed package has.
+    names under `plugins` that no installed package has. With `people` there is no table.
     """
 
     listen: str
     source: TableSource
+    people: PeoplePlace | None = None
     policy: Policy = ANYTHING
     most_prepared: int = 4
     prepared_seconds: float = 86_400
@@ -123,6 +138,7 @@ def load_datasets(path: Path, *, reads_table: bool = True) -> tuple[NodeConfig, 
     PROTOCOLS.allow(top.texts("plugins", r"[^\x00]+", "a list of names of protocols"))
     found = [_of_dataset(top, *each, reads_table=reads_table) for each in _datasets(top)]
     _refuse_shared_places(found)
+    _check_people(top, found)
     if reads_table:
         _refuse_shared_tables(found)
     return tuple(found)
@@ -222,6 +238,7 @@ def _of_dataset(
         listen=top.listen(),
         hub=top.hub(),
         source=source,
+        people=_people(top, data, source),
         policy=_policy(holder.section("policy", optional=True)),
         most_prepared=prepare.count("most", NodeConfig.most_prepared),
         prepared_seconds=prepare.hours("hours", NodeConfig.prepared_seconds),
@@ -234,6 +251,28 @@ def _of_dataset(
             *set(top.values.get("plugins", ())) - set(PROTOCOLS),
         ),
     )
+
+
+def _people(top: Section, data: Section, source: TableSource) -> PeoplePlace | None:
+    """Return the folder and the door, if the data set is an aggregator's; None for a table."""
+    if "people" not in data.values:
+        return None
+    section = top.section("people")
+    cap = epsilon_of(section, "cap") if "cap" in section.values else None
+    return PeoplePlace(
+        folder=source.path, listen=section.listen(), cap=cap, most=section.count("most_per_second")
+    )
+
+
+def _check_people(top: Section, found: Sequence[NodeConfig]) -> None:
+    """Refuse a door that leads nowhere, or to two data sets. Raises: ConfigError."""
+    aggregators = [each.dataset for each in found if each.people is not None]
+    if "people" in top.values and len(aggregators) != 1:
+        raise top.error(
+            "people",
+            " goes with one data set that has people = FOLDER in place of a table, and "
+            f"{len(aggregators)} have. Correct it: add it under [data], or remove the section",
+        )
 
 
 def load_places(path: Path, draft: Path | None = None, dataset: str | None = None) -> SitePlaces:

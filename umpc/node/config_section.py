@@ -30,7 +30,7 @@ KEYS = {
     "": (
         *("name", "listen", "hub", "identity", "ledger", "plugins"),
         *("cores", "compute", "compute_tls"),
-        *("data", "budget", "prepare", "notify", "policy", "datasets"),
+        *("data", "budget", "prepare", "notify", "policy", "datasets", "people"),
     ),
     "hub": ("name", "address"),
     "data": (
@@ -39,7 +39,9 @@ KEYS = {
         *("sql", "url", "password_file"),
         *OBJECT_KEYS,
         "cache_megabytes",
+        "people",
     ),
+    "people": ("listen", "cap", "most_per_second"),
     "budget": ("epsilon", "delta", "composition", "composition_delta", "anchor", "hold_hours"),
     "prepare": ("most", "hours"),
     "notify": ("command",),
@@ -298,6 +300,11 @@ def table_of(section: Section, *, reads_table: bool = True) -> TableSource:
 
     Args: reads_table: the table's files and passwords must be there. Otherwise no disk is asked.
     """
+    if "people" in section.values:
+        # an aggregator: people send it shares, and it has no table
+        others = tuple(key for key in KEYS["data"] if key not in ("people", "name"))
+        _refuse(section, others, "belongs to a table, and people to an aggregator")
+        return TableSource(section.path("people", "the path of a folder"), frame={})
     words = _names(section, "words", 'words of the table and of studies, like {TRUE = "true"}')
     columns = _names(section, "columns", 'fields and own columns, like {crp = "CRP_mg_l"}')
     if len(set(columns.values())) < len(columns):
@@ -389,8 +396,8 @@ def _refuse(section: Section, keys: tuple[str, ...], reason: str) -> None:
         if key in section.values:
             raise section.error(
                 key,
-                f" {reason}: both were not expected together. "
-                "Correct it: write path for a file, sql and url for a database, or url for objects",
+                f" {reason}: both were not expected together. Correct it: write path for a file, "
+                "sql and url for a database, url for objects, or people for shares of people",
             )
 
 

@@ -39,6 +39,7 @@ from pathlib import Path
 import numpy as np
 
 from umpc.crypto.prg import digest
+from umpc.crypto.signing import Credentials
 from umpc.errors import ConfigError, PolicyRefused, StudyError, TooManySchemas
 from umpc.node.approvals import ApprovalHook, Approvals, approvals_beside
 from umpc.node.audit.reading import add_missing_charges
@@ -52,10 +53,12 @@ from umpc.node.config import (
     load_datasets,
     note_start,
 )
+from umpc.node.people_store import PeopleStore
 from umpc.node.policy import Policy
 from umpc.node.records import Records, load_records, reading_beside
 from umpc.node.standing import PreparedAttempts
 from umpc.node.told_order import VARIABLE, tell_order
+from umpc.protocols.people.terms import SHARE, survey_of
 from umpc.protocols.registry import protocol_of
 from umpc.study.computation import former_hashes
 from umpc.study.document import Study
@@ -71,6 +74,7 @@ class Dataset:
     audit: AuditTrail
     admission: Admission
     parking: PreparedAttempts
+    people: PeopleStore | None = None
 
     @property
     def name(self) -> str:
@@ -108,7 +112,15 @@ def open_ledger(config: NodeConfig) -> Ledger:
     )
 
 
-def open_dataset(config: NodeConfig, ledger: Ledger) -> Dataset:
+def open_people(config: NodeConfig, credentials: Callable[[], Credentials]) -> PeopleStore | None:
+    """Open the folder of people, if this is an aggregator. Raises: LedgerError."""
+    place = config.people
+    if place is None:
+        return None
+    return PeopleStore(place.folder, config.name, credentials, cap=place.cap)
+
+
+def open_dataset(config: NodeConfig, ledger: Ledger, people: PeopleStore | None = None) -> Dataset:
     """Open the files beside a ledger, and write the start into the audit trail.
 
     Raises: AuditError, ApprovalError.
@@ -119,11 +131,13 @@ def open_dataset(config: NodeConfig, ledger: Ledger) -> Dataset:
     audit = AuditTrail(config.ledger)
     add_missing_charges(audit, ledger.history())
     audit.append(of_rules("start", config.policy))
-    admission = Admission(config, config.name, approvals, ledger, record=audit.append)
+    admission = Admission(
+        config, config.name, approvals, ledger, record=audit.append, people=people
+    )
     with suppress(ConfigError):  # a mistake since the start is told to those who propose
         admission.policy()  # the first study finds the rules read
     parking = PreparedAttempts(ledger, config.most_prepared, config.prepared_seconds)
-    return Dataset(config, ledger, approvals, audit, admission, parking)
+    return Dataset(config, ledger, approvals, audit, admission, parking, people)
 
 
 class Datasets:
@@ -211,6 +225,7 @@ class Admission:
         ledger: has the count of the sets of fields that were asked about.
         read: reads the configuration again, by default as `reload_config`.
         record: appends to the audit trail.
+        people: of an aggregator, in place of a table.
     """
 
     def __init__(
@@ -221,11 +236,13 @@ class Admission:
         ledger: Ledger,
         read: Callable[[Path], NodeConfig] | None = None,
         record: Record = nothing,
+        people: PeopleStore | None = None,
     ):
         self.config = config
         self.name = name
         self.approvals = approvals
         self._ledger = ledger
+        self._people = people
         self._read_again = read or (lambda path: reload_config(config, path))
         self._rules_follow_from_text = read is None
         self._text: bytes | None = None
@@ -251,6 +268,10 @@ class Admission:
 
         Raises: PolicyRefused (min_records), TooManySchemas, and as `load_records`.
         """
+        if self._people is not None:
+            share, n = self._people.share(study)
+            self.policy().check_records(n, self.name)
+            return Records({SHARE: share.view(np.int64)}, n, 0)
         count_fields(self._ledger, study, self.name)
         records = load_records(
             self.config.source,
@@ -278,6 +299,14 @@ class Admission:
             tell(np.arange(records.count))
         return records
 
+    def released(self, study: Study) -> None:
+        """Forget a share of people: its release has left, and no other one ever will.
+
+        Raises: StudyError, LedgerError.
+        """
+        if self._people is not None:
+            self._people.forget_share(survey_of(study).hash)
+
     def permit(self, study: Study, records: int) -> None:
         """Check the rules once more, for a study whose records were read before.
 
@@ -294,12 +323,29 @@ class Admission:
 
     def _permitting(self, study: Study) -> Policy:
         """Return the rules after they allowed the study. Raises: PolicyRefused, ApprovalPending."""
+        self._check_kind(study)
         policy = self.policy()
         policy.check(study, self.name)
-        course = protocol_of(study).course(study)
+        protocol = protocol_of(study)
+        course = protocol.course(study)
         identity = course.id if course else b""
-        self.approvals.require(study, self.name, approval=policy.approval, identity=identity)
+        shown = protocol.approved_as(study)
+        self.approvals.require(shown, self.name, approval=policy.approval, identity=identity)
         return policy
+
+    def _check_kind(self, study: Study) -> None:
+        """Check that a study of people meets an aggregator, and any other one a table.
+
+        Raises: StudyError.
+        """
+        if study.settings.shares_tables != (self._people is not None):
+            has = "a table" if self._people is None else "messages of people, and no table"
+            wants = "people's" if study.settings.shares_tables else "a table's"
+            raise StudyError(
+                f"{self.name} has {has}, and this study is of {wants}: name another node",
+                culprit=self.name,
+                step="propose",
+            )
 
     def policy(self) -> Policy:
         """Return the rules that the configuration has now.

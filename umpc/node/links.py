@@ -247,7 +247,8 @@ class ContactCheck:
             )
         policy, approvals = self._rules_for(study)
         policy.check(study, name)
-        if not approvals.is_accepted(study, name) and policy.approval:
+        shown = protocol_of(study).approved_as(study)
+        if not approvals.is_accepted(shown, name) and policy.approval:
             raise ApprovalPending(
                 f"{name} calls nobody for a study that its administrator has yet to accept "
                 "(approval under [policy]); run the study, which then waits there, and check "

@@ -53,8 +53,8 @@ from umpc.node.budget.ledger_place import connect, locked
 from umpc.people import messages
 from umpc.people.messages import OpenedBox, Survey
 from umpc.people.places import KEY_BYTES, keys_digest
-from umpc.protocols.grid.binding import grid_of
-from umpc.protocols.people.protocol import survey_of, terms_of
+from umpc.protocols.people.terms import messages_of, survey_of, terms_of
+from umpc.protocols.registry import decode_study
 from umpc.study.document import Study
 from umpc.study.parts import exact
 from umpc.transport.files import fsync_folder
@@ -78,7 +78,7 @@ PRAGMA journal_mode=WAL;
 PRAGMA secure_delete=ON;
 CREATE TABLE IF NOT EXISTS studies (
   hash BLOB NOT NULL UNIQUE, cells, places, fewest, id INTEGER PRIMARY KEY, state, side,
-  opens, closes, epsilon, enrolled, relay, box_secret, seed DEFAULT x'', taken DEFAULT 0,
+  opens, closes, epsilon, enrolled, document, box_secret, seed DEFAULT x'', taken DEFAULT 0,
   dealt DEFAULT x'', statement DEFAULT x'', signature DEFAULT x'', added DEFAULT 0,
   share DEFAULT x'');
 CREATE TABLE IF NOT EXISTS rows (
@@ -104,7 +104,7 @@ class KeptSurvey(Survey):
     closes: float
     epsilon: str
     enrolled: bool
-    relay: str
+    document: bytes = field(repr=False)
     box_secret: bytes = field(repr=False)
     seed: bytes = field(repr=False)
     taken: int
@@ -190,7 +190,7 @@ class PeopleStore:
         opens, closes = _seconds(terms.opens), _seconds(terms.closes)
         if closes <= self._now():
             raise StudyError(f"the study of people closed at {terms.closes}: give a later time")
-        side, cells = study.index_of(self._name), grid_of(survey).cells
+        side, cells = study.index_of(self._name), messages_of(study).cells
         epsilon = str(exact(study.epsilon, "epsilon"))
         draft = self._folder / f"{self._entropy(8).hex()}.new"
         try:
@@ -206,11 +206,16 @@ class PeopleStore:
         finally:
             draft.unlink(missing_ok=True)
         self._write(
-            "INSERT OR IGNORE INTO studies (hash, cells, places, fewest, state, side, opens, closes"
-            ", epsilon, enrolled, relay, box_secret) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT OR IGNORE INTO studies (hash, cells, places, fewest, state, side, opens,"
+            " closes, epsilon, enrolled, document, box_secret)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             *(survey.hash, cells, terms.places, terms.fewest, DEALING, side, opens, closes),
-            *(epsilon, terms.enrolled, study.coordinator, self._entropy(KEY_BYTES)),
+            *(epsilon, terms.enrolled, survey.encode(), self._entropy(KEY_BYTES)),
         )
+
+    def study(self, study_hash: bytes) -> Study:
+        """A study that was opened, as people see it. Raises: StudyError."""
+        return decode_study(self._kept(study_hash).document, stored=True)
 
     def keys_so_far(self, study_hash: bytes) -> int:
         """Bytes of dealt keys that are on disk: whole blocks."""
@@ -477,11 +482,12 @@ class PeopleStore:
         Raises: RemoteProtocolError if not both signed what this aggregator signed.
         """
         kept = self._kept(study_hash, COUNTED)
-        messages.check_counted(kept, statement, keys, signatures, kept.relay)
+        relay = self.study(study_hash).coordinator
+        messages.check_counted(kept, statement, keys, signatures, relay)
         if statement != kept.statement:
             raise RemoteProtocolError(
-                f"{kept.relay} brought another list of people than {self._name} has signed",
-                culprit=kept.relay,
+                f"{relay} brought another list of people than {self._name} has signed",
+                culprit=relay,
                 step="compare",
             )
         with self._adding:
@@ -534,10 +540,13 @@ class PeopleStore:
 
         Args: study: the counted one.
 
-        Raises: StudyError if it is another list of people than this aggregator signed.
+        Raises: StudyError if it has not this aggregator's own statement and signature, as stored.
         """
         kept = self._kept(survey_of(study).hash, ADDED, ADDED)
-        if not terms_of(study).counted.startswith(kept.statement.hex()):
+        counted = terms_of(study).signed
+        # another spelling of a signature would be another study, with a release of its own
+        own = counted and (counted.statement, counted.signatures[kept.side])
+        if own != (kept.statement, kept.signature):
             raise StudyError(
                 f"{self._name} has signed another list of people than the study has: run the study "
                 "file again, and it takes the list from both aggregators"

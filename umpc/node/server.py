@@ -6,6 +6,7 @@
 | Contact | coordinator | which processes of a study the node reaches (`node/links.py`) |
 | Study | coordinator | one study; the stream's end is the study's end |
 | Peer | node | rounds with a node that comes earlier in the study |
+| OpenPeople, ListPeople, CountPeople, SumPeople | coordinator | people (`people_server.py`) |
 
 *Public errors.* Errors of a node as others may read them.
 """
@@ -37,6 +38,7 @@ from umpc.node.audit.reading import add_missing_charge
 from umpc.node.audit.trail import of_failure
 from umpc.node.datasets import Dataset, Datasets
 from umpc.node.links import ContactCheck, Links
+from umpc.node.people_server import PeopleCalls
 from umpc.node.policy import Policy
 from umpc.node.run.context import DatasetChoice, RunContext, Site
 from umpc.node.run.coordinator import CoordinatorStream
@@ -60,6 +62,7 @@ ALLOWED = {
     "/umpc.v1.Node/Contact": {"coordinator"},
     "/umpc.v1.Node/Study": {"coordinator"},
     "/umpc.v1.Node/Peer": {"node"},
+    **{f"/umpc.v1.Node/{call}People": {"coordinator"} for call in ("Open", "List", "Count", "Sum")},
 }
 """The roles that may make each call to a node."""
 log = logging.getLogger("umpc.node")
@@ -74,7 +77,7 @@ StudyContext = Context[pb.CoordinatorMessage, pb.NodeMessage]
 PeerContext = Context[pb.PeerMessage, pb.PeerMessage]
 
 
-class NodeServer(rpc.NodeServicer):
+class NodeServer(PeopleCalls, rpc.NodeServicer):
     """The calls to a node.
 
     Args:
@@ -90,12 +93,12 @@ class NodeServer(rpc.NodeServicer):
         finished: Callable[[UmpcError | None], None],
         workers: Executor | None = None,
     ):
+        found = Datasets(identity.name, datasets)
+        super().__init__(identity, found, partial(public_error, node=identity.name))
         self.workers = workers
-        self.identity = identity
         self.finished = finished
         self.links = Links(identity)
         self.standing = Standing()
-        self.datasets = Datasets(identity.name, datasets)
         self._sites = {each.name: self._site(each) for each in datasets}
         self._contact = ContactCheck(identity, self._rules_for)
 
@@ -111,6 +114,7 @@ class NodeServer(rpc.NodeServicer):
             load=admission.load,
             permit=admission.permit,
             permit_delta=admission.permit_delta,
+            released=admission.released,
             dial=self.links.dial,
             await_link=self.links.wait_for,
             dial_dealer=lambda call: call.connect(self.identity),
@@ -142,6 +146,8 @@ class NodeServer(rpc.NodeServicer):
         self.standing.close()
         for dataset in self.datasets.found:
             dataset.parking.close()
+            if dataset.people is not None:
+                dataset.people.close()
 
     # ---- calls from outside ------------------------------------------------------------------
 

@@ -99,6 +99,8 @@ path = "data.csv"                  # .csv or .tsv, also with .gz, or .parquet; t
 #                                  # or objects of a store with the S3 API: the keys url, endpoint,
 #                                  # region, credentials_file and object_megabytes in place of path
 #                                  # (docs/s3.md); it needs the extra s3
+#                                  # or no table, but messages of people: the key people, and the
+#                                  # section [people] (docs/operations.md)
 # delimiter = ";"                  # default: the one of , ; tab | that splits the first line most
 # missing = ["", "NA"]             # a row with one of these in a field of the study is left out;
 #                                  # default: "", "nan", "NaN" and "NA". Other values that do not

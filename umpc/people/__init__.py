@@ -2,6 +2,7 @@
 
 | file | what it holds |
 |---|---|
+| `device.py` | a person's device: it checks an invitation, sends one message, keeps receipts |
 | `messages.py` | secrets, boxes, receipts and signed lists: all cryptography of people |
 | `places.py` | the key of each place, the file that lists them, and the tokens of people |
 """

@@ -127,7 +127,7 @@ def secret_request(
 
     Returns: the device's public key, and the signature.
     """
-    device = _public(device_secret)
+    device = X25519PrivateKey.from_private_bytes(device_secret).public_key().public_bytes_raw()
     key = Ed25519PrivateKey.from_private_bytes(signing_seed)
     return device, key.sign(_request(survey, place, device))
 
@@ -395,15 +395,14 @@ def _seal(use: str, about: tuple[bytes | int, ...], to: bytes, secret: bytes, te
 
     Args: about: what the key is bound to. secret: 32 random bytes for this text alone.
     """
+    private = X25519PrivateKey.from_private_bytes(secret)
     try:
-        shared = X25519PrivateKey.from_private_bytes(secret).exchange(
-            X25519PublicKey.from_public_bytes(to)
-        )
+        shared = private.exchange(X25519PublicKey.from_public_bytes(to))
     except ValueError as error:
         raise MessageRefused(
             "an X25519 key that came is unusable: its owner must make a new one"
         ) from error
-    sender = _public(secret)
+    sender = private.public_key().public_bytes_raw()
     key = derive(shared, use, *about, sender, to)
     return sender + AESGCM(key).encrypt(_NO_NONCE, text, None)
 
@@ -414,11 +413,9 @@ def _unseal(
     """The inverse of `_seal`. Raises: InvalidTag, ValueError."""
     if len(sealed) != size:
         raise ValueError("another length")
-    sender = sealed[:32]
-    shared = X25519PrivateKey.from_private_bytes(secret).exchange(
-        X25519PublicKey.from_public_bytes(sender)
-    )
-    key = derive(shared, use, *about, sender, _public(secret))
+    sender, private = sealed[:32], X25519PrivateKey.from_private_bytes(secret)
+    shared = private.exchange(X25519PublicKey.from_public_bytes(sender))
+    key = derive(shared, use, *about, sender, private.public_key().public_bytes_raw())
     return AESGCM(key).decrypt(_NO_NONCE, sealed[32:], None)
 
 
@@ -428,10 +425,6 @@ def _signed_by(key: bytes, statement: bytes, signature: bytes) -> bool:
     except (InvalidSignature, ValueError):
         return False
     return True
-
-
-def _public(secret: bytes) -> bytes:
-    return X25519PrivateKey.from_private_bytes(secret).public_key().public_bytes_raw()
 
 
 def _word(number: int) -> bytes:

@@ -84,18 +84,22 @@ def attempt_over(study: Study, records: str) -> Attempt:
     """The attempt of a study over "300,300,200" records, with a joint seed of zeros.
 
     Where labels are public, each node has "first+second" records of the two classes:
-    "180+120,150+150".
+    "180+120,150+150". Where nodes hold shares of one table, it is one number.
 
     Raises: StudyError where these are not as many numbers as nodes; TooFewRecords, RangeError and
     other errors, as a run over so many records raises them.
     """
     counts = [part.strip() for part in records.split(",")]
     pattern = "[0-9]+[+][0-9]+" if study.two_sample else "[0-9]+"
-    if len(counts) != len(study.nodes) or not all(re.fullmatch(pattern, part) for part in counts):
+    is_shared = study.settings.shares_tables
+    due = 1 if is_shared else len(study.nodes)
+    if len(counts) != due or not all(re.fullmatch(pattern, part) for part in counts):
+        where = "of people" if is_shared else f"per node, {due} here and separated by commas"
         raise StudyError(
-            f"--records takes {_form(study)} per node, {len(study.nodes)} here and separated by "
-            f"commas, and {records!r} came. Write it as {_example(study)}"
+            f"--records takes {_form(study)} {where}, and {records!r} came. Write it as "
+            f"{_example(study, due)}"
         )
+    counts *= len(study.nodes) // due
     opening = bytes(32)
     members = []
     for node, count in zip(study.nodes, counts, strict=True):
@@ -138,11 +142,11 @@ def _form(study: Study) -> str:
     return f"FIRST+SECOND (the records with {study.label} = {first!r}, and those with {second!r})"
 
 
-def _example(study: Study) -> str:
-    """Return numbers of records that fit the study's nodes."""
+def _example(study: Study, due: int) -> str:
+    """Return numbers of records that fit the study. Args: due: how many."""
     each = "180+120" if study.two_sample else "300"
-    shown = ",".join([each] * min(len(study.nodes), 3))
-    return shown + (",…" if len(study.nodes) > 3 else "")
+    shown = ",".join([each] * min(due, 3))
+    return shown + (",…" if due > 3 else "")
 
 
 # --- expected edges -------------------------------------------------------------------------------

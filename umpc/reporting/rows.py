@@ -409,8 +409,10 @@ def _participants(report: Report) -> Iterator[Line]:
     """Each node's name and number of records. A replay knows no names."""
     names = [moment.node for moment in report.timeline if moment.step == "propose"]
     names = names or [f"node {number}" for number in range(1, len(report.records_by_node) + 1)]
+    is_shared = find_protocol(report.protocol).settings().shares_tables
+    told = "people, in shares" if is_shared else "records"
     for name, count in zip(names, report.records_by_node, strict=False):
-        yield name, f"{count:,}", "records"
+        yield name, f"{count:,}", told
 
 
 def _traffic(report: Report) -> Iterator[Line]:

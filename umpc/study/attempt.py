@@ -54,7 +54,7 @@ from umpc.crypto.signing import Credentials, Verify, as_of_now, is_signature
 from umpc.errors import CertificateError, LocalProtocolError, RemoteProtocolError, StudyError
 from umpc.study.document import Study
 from umpc.study.parts import Missing
-from umpc.study.sizes import Member, Sizes
+from umpc.study.sizes import Member, Sizes, counted_once
 
 ROLE = "node"
 
@@ -151,14 +151,16 @@ def check_agreed(
     signatures: Sequence[bytes],
     verify: Verify,
     relay: str | None,
-) -> None:
+) -> tuple[bytes, ...]:
     """Check, at a dealer or shuffler, that all nodes are who they say and agreed to these members.
 
+    Returns: the nodes' public keys.
     Raises: RemoteProtocolError naming the relay; CertificateError.
     """
     keys = check_members(study, members, verify, relay, "prepare")
     statement = members_statement(study, members)
     check_signatures("these members", statement, members, keys, signatures, relay, "prepare")
+    return keys
 
 
 def _sender(relay: str | None) -> str:
@@ -237,8 +239,8 @@ class Attempt:
 
     @property
     def counts(self) -> list[tuple[int, int]]:
-        """Each node's records: of the first class, and all others."""
-        return [member.classes for member in self.members]
+        """Each node's records: of the first class, and all others. Shared ones are there once."""
+        return [member.classes for member in counted_once(self.study, self.members)]
 
     @property
     def size(self) -> int:

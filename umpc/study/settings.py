@@ -84,6 +84,16 @@ class Settings:
         """The protocol's name, which is the tag of the struct."""
         return name_of(type(self))
 
+    @property
+    def fixed(self) -> tuple[str, ...]:
+        """Settings of a base class that have one value here, so that no study writes them."""
+        return ()
+
+    @property
+    def shares_tables(self) -> bool:
+        """Whether all nodes hold shares of one table, and each says how many records it has."""
+        return False
+
     def computed(self, kernels: tuple[str, ...]) -> tuple[str, ...]:
         """The texts that stand for the kernels in a computation's hash (`computation.py`)."""
         return kernels
@@ -169,7 +179,10 @@ def keys_of(kind: type[Settings]) -> Mapping[str, msgspec.Meta]:
 @cache  # every study and every node's policy asks, and annotations are text to be evaluated
 def _keys_of(kind: Any) -> Mapping[str, msgspec.Meta]:
     found = {}
+    fixed = kind().fixed
     for field in msgspec.structs.fields(kind):
+        if field.name in fixed:
+            continue
         described = [part for part in get_args(field.type) if isinstance(part, msgspec.Meta)]
         found[field.name] = described[0] if described else msgspec.Meta(description="")
     return MappingProxyType(found)

@@ -5,11 +5,11 @@ All of it is known before anybody has the joint seed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import ceil, comb
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from umpc.crypto.prg import digest
 from umpc.errors import RangeError, TooFewRecords
@@ -61,6 +61,17 @@ class Counted(Protocol):
     def first_class(self) -> int: ...
 
 
+Said = TypeVar("Said", bound=Counted)
+
+
+def counted_once(study: Study, said: Sequence[Said]) -> Sequence[Said]:
+    """Each record's one holder: all nodes, or the first of those that hold shares of one table.
+
+    Their protocol has checked that all of these say as many records.
+    """
+    return said[:1] if study.settings.shares_tables else said
+
+
 @dataclass(frozen=True)
 class Member:
     """A node's answer to a study: its number of records, a commitment, an X25519 public key.
@@ -98,7 +109,7 @@ class Sizes:
     @classmethod
     def of(cls, study: Study, members: Iterable[Counted]) -> Sizes:
         """The sizes for members, or for what they released."""
-        members = tuple(members)
+        members = counted_once(study, tuple(members))
         counts = [member.records for member in members]
         firsts = [member.first_class for member in members]
         return cls(study, sum(counts), sum(firsts), sum(count > 0 for count in counts))

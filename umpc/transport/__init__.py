@@ -20,6 +20,8 @@ Certificates hold the name and the role of a process.
 | `stream_reader.py` | the messages of a stream as they come, and why it ended |
 | `dealer_answer.py` | the call by which a dealer's answer about an attempt is heard |
 | `greeting.py` | a short call: who is there, and which version it runs |
+| `blocking.py` | a call's messages for a thread, and words of the thread's progress |
+| `people_door.py` | the public door of a dealer or an aggregator, and the device's end of it |
 | `hub/` | calls through a hub, for processes that only dial out |
 
 The package itself imports nothing, so `umpc.transport.authority` works without grpc. gRPC reads its

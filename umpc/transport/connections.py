@@ -272,9 +272,12 @@ def make_server(identity: Identity, allowed: Allowed) -> grpc.aio.Server:
     return server
 
 
-async def bind(server: grpc.aio.Server, identity: Identity, listen: str) -> str:
+async def bind(
+    server: grpc.aio.Server, identity: Identity, listen: str, *, public: bool = False
+) -> str:
     """Bind the server to "host:port" (port 0: any free one), before `server.start()`.
 
+    Args: public: as of `server_credentials`.
     Returns: "host:port" with the port that it got.
     Raises: AddressInUse, or ConfigError if the address is not one of this machine.
     """
@@ -282,7 +285,8 @@ async def bind(server: grpc.aio.Server, identity: Identity, listen: str) -> str:
     refuse_if_taken(host, port, listen)
     shown = f"[{host}]" if ":" in host else host
     try:
-        bound = server.add_secure_port(f"{shown}:{port}", server_credentials(identity))
+        credentials = server_credentials(identity, public=public)
+        bound = server.add_secure_port(f"{shown}:{port}", credentials)
     except RuntimeError:
         raise AddressInUse(f"cannot listen on {listen}: just taken; choose another port") from None
     return f"{shown}:{bound}"
@@ -403,7 +407,7 @@ def _read(request: Any) -> Any:
     return request
 
 
-def _decoding(decode: Callable[[bytes], Any], *, streams: bool) -> Callable[[bytes], Any]:
+def decoding(decode: Callable[[bytes], Any], *, streams: bool) -> Callable[[bytes], Any]:
     """Return a deserialiser whose failure is an EncodingError.
 
     It raises the error into the reader of a stream. The one request of other calls is read by gRPC,
@@ -429,7 +433,7 @@ def _with_behaviour(handler: Any, wrap: Callable[[Behaviour], Behaviour]) -> Any
     make = getattr(grpc, f"{kind}_rpc_method_handler")
     decode = handler.request_deserializer
     if decode is not None:
-        decode = _decoding(decode, streams=handler.request_streaming)
+        decode = decoding(decode, streams=handler.request_streaming)
     return make(wrap(getattr(handler, kind)), decode, handler.response_serializer)
 
 

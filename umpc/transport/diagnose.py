@@ -139,8 +139,9 @@ def _context(identity: Identity) -> ssl.SSLContext:
     context = tls_1_3()
     context.verify_flags |= X509_V_FLAG_NO_CHECK_TIME
     context.load_verify_locations(cadata=identity.ca_pem.decode())
-    with _as_file(identity.cert_pem + identity.key_pem) as path:
-        context.load_cert_chain(path)
+    if identity.key_pem:  # a person has none
+        with _as_file(identity.cert_pem + identity.key_pem) as path:
+            context.load_cert_chain(path)
     return context
 
 

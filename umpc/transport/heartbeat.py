@@ -66,8 +66,11 @@ METHOD = "/umpc.v1.Life/Beat"
 BEATEN = frozenset(
     {
         "/umpc.v1.Node/Study",
+        *(f"/umpc.v1.Node/{call}People" for call in ("Open", "List", "Count", "Sum")),
         "/umpc.v1.Dealer/Deal",
         "/umpc.v1.Dealer/Answer",
+        "/umpc.v1.Dealer/OpenPeople",
+        "/umpc.v1.Dealer/PeopleKeys",
         "/umpc.v1.Shuffler/Deliver",
         "/umpc.v1.Shuffler/Collect",
     }

@@ -32,7 +32,7 @@ import os
 import threading
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
@@ -120,6 +120,11 @@ def load_identity(
     Raises: CertificateError, with the reason why peers would refuse this identity and what to do.
     """
     return IdentityFolder(Path(folder), expected_role, now).latest()
+
+
+def nobody(ca_pem: bytes) -> Identity:
+    """The identity of a person's device: it shows no certificate, and trusts an authority."""
+    return Identity("person", "person", ca_pem, b"", b"", datetime.max.replace(tzinfo=UTC))
 
 
 class IdentityFolder:

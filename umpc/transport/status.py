@@ -27,6 +27,7 @@ from umpc.errors import (
     FailedCheck,
     ImpossibleResult,
     LocalProtocolError,
+    MessageRefused,
     PeerLost,
     PeerUnavailable,
     PreparationError,
@@ -66,6 +67,7 @@ _STATUS = {
     PeerLost: grpc.StatusCode.ABORTED,
     PeerUnavailable: grpc.StatusCode.ABORTED,
     LocalProtocolError: grpc.StatusCode.INTERNAL,
+    MessageRefused: grpc.StatusCode.FAILED_PRECONDITION,
 }
 CULPRIT, STEP = "umpc-culprit", "umpc-step"
 """The metadata in which a dealer or a shuffler says who is at fault."""

@@ -59,6 +59,7 @@ __all__ = [
     "hub_stub",
     "node_stub",
     "peer_of",
+    "people_stub",
     "read",
     "rpc",
     "server_credentials",
@@ -77,8 +78,10 @@ class Peer:
         return f"{self.role} {self.name!r}"
 
 
-def server_credentials(identity: Identity) -> grpc.ServerCredentials:
+def server_credentials(identity: Identity, *, public: bool = False) -> grpc.ServerCredentials:
     """Return credentials that show our certificate and demand one of the same authority.
+
+    Args: public: anybody may call, and shows none.
 
     Every handshake uses the certificate that the identity's folder holds at that time.
     """
@@ -94,7 +97,7 @@ def server_credentials(identity: Identity) -> grpc.ServerCredentials:
     return grpc.dynamic_ssl_server_credentials(
         _configuration(shown),
         renewed,  # type: ignore[arg-type]  # gRPC documents None, the stubs do not know it
-        require_client_authentication=True,
+        require_client_authentication=not public,
     )
 
 
@@ -111,10 +114,12 @@ def channel_credentials(identity: Identity, server_pem: bytes) -> grpc.ChannelCr
     connection of its own (`addresses.shown_certificate`), and then trusts that certificate alone.
     Without its key nobody completes a handshake on the channel, now or after a reconnect.
 
-    Args: server_pem: the certificate, which `verify_certificate` accepted.
+    Args: server_pem: the certificate, which `verify_certificate` accepted. identity: one of
+        `identity.nobody` shows none.
     """
     _refuse_if_too_late()
-    return grpc.ssl_channel_credentials(server_pem, identity.key_pem, identity.cert_pem)
+    own = identity.key_pem or None, identity.cert_pem or None
+    return grpc.ssl_channel_credentials(server_pem, *own)
 
 
 def peer_of(
@@ -256,6 +261,14 @@ class NodeStub(Greeted, Protocol):
 
     def Peer(self) -> Call[pb.PeerMessage, pb.PeerMessage]: ...
 
+    def OpenPeople(self) -> Call[pb.PeopleList, pb.PeopleOpening]: ...
+
+    def ListPeople(self, request: pb.PeopleStudy, /) -> Call[Never, pb.PeoplePart]: ...
+
+    def CountPeople(self) -> Call[pb.PeoplePart, pb.PeopleOpening]: ...
+
+    def SumPeople(self, request: pb.PeopleSigned, /) -> Call[Never, pb.PeopleOpening]: ...
+
 
 class DealerStub(Greeted, Protocol):
     """The calls to a dealer."""
@@ -263,6 +276,22 @@ class DealerStub(Greeted, Protocol):
     def Deal(self) -> Call[pb.DealRequest, pb.Frame]: ...
 
     def Answer(self, request: pb.AnswerRequest, /) -> Call[Never, pb.Frame]: ...
+
+    def OpenPeople(self) -> Call[pb.PeopleList, pb.PeopleOpening]: ...
+
+    def PeopleKeys(self, request: pb.PeopleStudy, /) -> Call[Never, pb.PeoplePart]: ...
+
+
+class PeopleStub(Protocol):
+    """The calls to a public door."""
+
+    async def Secrets(
+        self, request: pb.SecretsRequest, /, *, timeout: float
+    ) -> pb.PeopleReplies: ...
+
+    async def Submit(self, request: pb.SubmitRequest, /, *, timeout: float) -> pb.PeopleReplies: ...
+
+    def Counted(self, request: pb.PeopleStudy, /, *, timeout: float) -> Any: ...
 
 
 class ShufflerStub(Greeted, Protocol):
@@ -290,4 +319,5 @@ node_stub: Callable[[Channel], NodeStub] = _generated.NodeStub
 dealer_stub: Callable[[Channel], DealerStub] = _generated.DealerStub
 shuffler_stub: Callable[[Channel], ShufflerStub] = _generated.ShufflerStub
 hub_stub: Callable[[Channel], HubStub] = _generated.HubStub
+people_stub: Callable[[Channel], PeopleStub] = _generated.PeopleStub
 """The generated stubs, with their types."""

@@ -53,6 +53,7 @@ class Site:
     load: the study's records, once its ε is reserved.
     permit: whether the rules still allow it, over so many records.
     permit_delta: whether the rules allow a release of so much δ.
+    released: is told when a release has left, and its data is of no further use.
     dial: a link to a peer that comes later in the study.
     await_link: the link that an earlier peer dials. Both take the study, the peer's index, the
         meeting's name, and the `StandingWith` the peer where the run may use a channel, or None.
@@ -81,6 +82,7 @@ class Site:
     dial_dealer: Callable[..., Coroutine[Any, Any, None]]
     open_spool: Callable[[Study, int], Spool]
     open_delivery: Callable[..., Awaitable[None]]
+    released: Callable[[Study], None] = lambda study: None
     record: Record = nothing
     keep: Callable[[bytes], str] = lambda evidence: ""
     add_charge: Callable[[bytes], None] = lambda study: None

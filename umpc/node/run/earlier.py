@@ -77,6 +77,7 @@ async def replay(run: RunContext, others: Others, stored: StoredRelease) -> None
             stream.log_disclosure(kept.records)
         await stream.send_release(kept)
         await answer(run, stored)
+        await asyncio.to_thread(run.site.released, study)  # also after a crash in between
     stream.answered = True
     changes = ""
     with contextlib.suppress(LedgerError, TimeoutError):  # this is only a note: all has left

@@ -85,6 +85,7 @@ async def release(run: RunContext, others: Others, held: StoredEntry) -> StoredR
     failpoint("before-send")
     await run.stream.send_release(message)
     failpoint("after-send")
+    await asyncio.to_thread(run.site.released, study)
     return stored
 
 

@@ -436,12 +436,14 @@ class PeopleList(_message.Message):
     def __init__(self, study: _Optional[bytes] = ..., keys: _Optional[bytes] = ...) -> None: ...
 
 class PeopleOpening(_message.Message):
-    __slots__ = ("progress", "opened")
+    __slots__ = ("progress", "opened", "counted")
     PROGRESS_FIELD_NUMBER: _ClassVar[int]
     OPENED_FIELD_NUMBER: _ClassVar[int]
+    COUNTED_FIELD_NUMBER: _ClassVar[int]
     progress: Progress
     opened: PeopleOpened
-    def __init__(self, progress: _Optional[_Union[Progress, _Mapping]] = ..., opened: _Optional[_Union[PeopleOpened, _Mapping]] = ...) -> None: ...
+    counted: PeopleCounted
+    def __init__(self, progress: _Optional[_Union[Progress, _Mapping]] = ..., opened: _Optional[_Union[PeopleOpened, _Mapping]] = ..., counted: _Optional[_Union[PeopleCounted, _Mapping]] = ...) -> None: ...
 
 class PeopleOpened(_message.Message):
     __slots__ = ("box_key", "certificate", "signature")
@@ -470,12 +472,14 @@ class PeoplePart(_message.Message):
     def __init__(self, hash: _Optional[bytes] = ..., data: _Optional[bytes] = ...) -> None: ...
 
 class PeopleCounted(_message.Message):
-    __slots__ = ("statement", "signature")
+    __slots__ = ("statement", "signature", "certificate")
     STATEMENT_FIELD_NUMBER: _ClassVar[int]
     SIGNATURE_FIELD_NUMBER: _ClassVar[int]
+    CERTIFICATE_FIELD_NUMBER: _ClassVar[int]
     statement: bytes
     signature: bytes
-    def __init__(self, statement: _Optional[bytes] = ..., signature: _Optional[bytes] = ...) -> None: ...
+    certificate: bytes
+    def __init__(self, statement: _Optional[bytes] = ..., signature: _Optional[bytes] = ..., certificate: _Optional[bytes] = ...) -> None: ...
 
 class PeopleSigned(_message.Message):
     __slots__ = ("hash", "statement", "signatures", "certificates")

@@ -67,10 +67,10 @@ class NodeStub:
                 request_serializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.PeopleStudy.SerializeToString,
                 response_deserializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.PeoplePart.FromString,
                 _registered_method=True)
-        self.CountPeople = channel.stream_unary(
+        self.CountPeople = channel.stream_stream(
                 '/umpc.v1.Node/CountPeople',
                 request_serializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.PeoplePart.SerializeToString,
-                response_deserializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.PeopleCounted.FromString,
+                response_deserializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.PeopleOpening.FromString,
                 _registered_method=True)
         self.SumPeople = channel.unary_stream(
                 '/umpc.v1.Node/SumPeople',
@@ -122,7 +122,7 @@ class NodeServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ListPeople(self, request, context):
-        """After the closing time: its rows of (place, receipt), by place.
+        """After the closing time: its rows of (place, receipt), by place, and a part without data at the end.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -136,7 +136,7 @@ class NodeServicer:
         raise NotImplementedError('Method not implemented!')
 
     def SumPeople(self, request, context):
-        """What both signed; it adds up its share of the table and forgets keys and numbers.
+        """The statement that both signed; it adds up its share of the table and forgets keys and numbers.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -175,10 +175,10 @@ def add_NodeServicer_to_server(servicer, server):
                     request_deserializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.PeopleStudy.FromString,
                     response_serializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.PeoplePart.SerializeToString,
             ),
-            'CountPeople': grpc.stream_unary_rpc_method_handler(
+            'CountPeople': grpc.stream_stream_rpc_method_handler(
                     servicer.CountPeople,
                     request_deserializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.PeoplePart.FromString,
-                    response_serializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.PeopleCounted.SerializeToString,
+                    response_serializer=umpc_dot_proto_dot_v1_dot_umpc__pb2.PeopleOpening.SerializeToString,
             ),
             'SumPeople': grpc.unary_stream_rpc_method_handler(
                     servicer.SumPeople,
@@ -372,12 +372,12 @@ class Node:
             wait_for_ready=None,
             timeout=None,
             metadata=None):
-        return grpc.experimental.stream_unary(
+        return grpc.experimental.stream_stream(
             request_iterator,
             target,
             '/umpc.v1.Node/CountPeople',
             umpc_dot_proto_dot_v1_dot_umpc__pb2.PeoplePart.SerializeToString,
-            umpc_dot_proto_dot_v1_dot_umpc__pb2.PeopleCounted.FromString,
+            umpc_dot_proto_dot_v1_dot_umpc__pb2.PeopleOpening.FromString,
             options,
             channel_credentials,
             insecure,

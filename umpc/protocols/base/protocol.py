@@ -183,6 +183,15 @@ class StudyProtocol(ABC):
         """
         return read_settings(self.settings, entries)
 
+    def read_lists(
+        self, entries: Mapping[str, Any], read: Callable[[str], tuple[str, int]]
+    ) -> Mapping[str, Any]:
+        """A file's entries, with digest and length in place of each list of keys that they name.
+
+        Args: read: the name of a list's file → both. Raises: StudyError.
+        """
+        return entries
+
     def check_ahead(self, study: Study) -> None:
         """Raises: StudyError where nothing of a study can be prepared ahead of its run."""
         raise StudyError(
@@ -401,6 +410,17 @@ class StudyProtocol(ABC):
         return ()
 
     # --- the sides -----------------------------------------------------------------------------
+
+    def approved_as(self, study: Study) -> Study:
+        """The study that a person at a site accepts, where another one follows from it."""
+        return study
+
+    def check_members(self, study: Study, members: Sequence[Member], keys: Sequence[bytes]) -> None:
+        """The dealer's check of members who have agreed, as far as it depends on the protocol.
+
+        Args: keys: the nodes' public keys, by their certificates. Raises: RemoteProtocolError.
+        """
+        return
 
     def attempt(
         self, study: Study, members: Sequence[Member], openings: Sequence[bytes]

@@ -52,9 +52,12 @@ def grid_of(study: Study) -> Grid | DyadicGrid:
         # two wide columns: tables of leading bits
         if levels := study.settings_as(GridSettings).levels:
             return compile_dyadic(kernels, levels)
-        return compile_grid(kernels, study.schema, label=label, cuts=cut_points(study))
+        # who adds up other people's cells sees no value that a cell could have beside a 1
+        counts, cuts = study.settings.shares_tables, cut_points(study)
+        return compile_grid(kernels, study.schema, label=label, cuts=cuts, counts=counts)
     except (KernelError, RangeError) as error:
-        raise type(error)(f"{error.message} ({PAIRS}{_or_levels(study)})") from error
+        advice = "" if study.settings.shares_tables else f" ({PAIRS}{_or_levels(study)})"
+        raise type(error)(f"{error.message}{advice}") from error
 
 
 def least_cells_of(study: Study) -> int:

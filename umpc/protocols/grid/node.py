@@ -113,13 +113,16 @@ class GridNode(UMpcNode):
             raise LocalProtocolError("the records of this node were counted before")
         self._inner_begun = True
         grid = self.grid_attempt.grid
-        # h_u: own records counted by cell
-        table = grid.tabulate(self.columns)
+        table = self._tabulated()
         yield
         # one vector of the table's size at a time
         self.table.put(table, [form.own(table) for form in masked_forms(grid, self.attempt.ring)])
         self._inner_done = True
         yield
+
+    def _tabulated(self) -> Words:
+        """h_u: own records counted by cell, (cells,) uint64."""
+        return self.grid_attempt.grid.tabulate(self.columns)
 
     # --- release -------------------------------------------------------------------------------
 

@@ -2,6 +2,9 @@
 
 | file | what it holds |
 |---|---|
-| `protocol.py` | the protocol object, chosen by `protocol = "people"`, and both sides |
+| `protocol.py` | the protocol object, chosen by `protocol = "people"`, and the coordinator's side |
 | `settings.py` | the settings of a study, and their rules |
+| `terms.py` | who may come, and whom the study counts, as all processes check it |
+| `node.py` | an aggregator's side: its share in place of a table of records |
+| `in_memory.py` | shares of a known table, for simulations and plans |
 """

@@ -1,34 +1,164 @@
-"""People with one value each: the protocol object, and both sides."""
+"""People with one value each: the protocol object, and the coordinator's side.
+
+Both aggregators are nodes of a grid whose tables are shares of one histogram. Beside the grid, n
+counts once, and nobody goes on unless both have signed whom they count.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
-import msgspec
-
-from umpc.protocols.grid.protocol import GridProtocol
-from umpc.protocols.people.settings import PeopleSettings, PeopleTerms
+from umpc.crypto.signing import Verify
+from umpc.errors import StudyError
+from umpc.mpc.fss.point import key_bytes
+from umpc.people.messages import BOX_BYTES
+from umpc.protocols.base.bins import read_bins
+from umpc.protocols.base.coordinator import CoordinatorSide
+from umpc.protocols.base.promise import Promise, PromiseTerms, Trust
+from umpc.protocols.base.protocol import Line, StudyProtocol, Variant
+from umpc.protocols.grid.binding import grid_of
+from umpc.protocols.grid.protocol import GridCoordinator, GridProtocol
+from umpc.protocols.people.settings import MOST_CELLS, PeopleSettings, check_people
+from umpc.protocols.people.terms import (
+    SHARE,
+    check_count,
+    check_signed,
+    messages_of,
+    survey_of,
+    terms_of,
+)
+from umpc.study import messages as m
+from umpc.study.cost import Measured
 from umpc.study.document import Study
+from umpc.study.report import Report
 from umpc.study.settings import HONEST, Settings
+from umpc.study.sizes import Member
 
-SHARE = "share"
-"""The one column of an aggregator: its share of the table, (cells,) of 64-bit words."""
+if TYPE_CHECKING:
+    from umpc.protocols.base.node import NodeSide
+
+__all__ = ["SHARE", "messages_of", "survey_of", "terms_of"]
+"""Names of another module that this one passes on."""
 
 
 class PeopleProtocol(GridProtocol):
-    """The grid over shares of a histogram of people."""
+    """Noisy sums over people who have one value each, and send one message."""
 
     settings: type[Settings] = PeopleSettings
     adversaries: tuple[str, ...] = (HONEST,)
     chosen_by: Mapping[str, str] = MappingProxyType({})
+    check_grade = StudyProtocol.check_grade
+    usual_of_grade = StudyProtocol.usual_of_grade
+    proven_lie = StudyProtocol.proven_lie
+    check_ahead = StudyProtocol.check_ahead
+    former_ways = StudyProtocol.former_ways
+
+    def read_settings(self, entries: Mapping[str, Any], nodes: int, epsilon: str) -> Settings:
+        return StudyProtocol.read_settings(self, read_bins(entries), nodes, epsilon)
+
+    def read_lists(
+        self, entries: Mapping[str, Any], read: Callable[[str], tuple[str, int]]
+    ) -> Mapping[str, Any]:
+        people = entries.get("people")
+        if not isinstance(people, Mapping) or "keys" not in people or "places" in people:
+            return entries
+        keys, places = read(str(people["keys"]))
+        return {**entries, "people": {**people, "keys": keys, "places": places}}
+
+    def check(self, study: Study) -> None:
+        check_people(study)
+        super().check(study)
+        grid = grid_of(study)
+        if not grid.counts:
+            raise StudyError(
+                'a study of protocol = "people" counts people by their cells, and no cell tells '
+                "all that this kernel takes of a person; take a kernel of plain fields"
+            )
+        if not 2 <= grid.cells <= MOST_CELLS:
+            raise StudyError(
+                f'a study of protocol = "people" has 2 to {MOST_CELLS:,} cells, and these fields '
+                f"have {grid.cells:,}: {grid.text}; give the fields bins"
+            )
+
+    def describe(self, study: Study) -> Iterator[Line]:
+        yield from super().describe(study)
+        people = terms_of(study)
+        kind = "of enrolments" if people.enrolled else "each with a token"
+        yield "places", f"{people.places:,}, {kind}"
+        yield "fewest people", f"{people.fewest:,}; with fewer there is no result"
+        dealt = key_bytes(messages_of(study).cells)
+        yield "bytes a place", f"{dealt} dealt to each aggregator; a person sends 2 × {BOX_BYTES}"
+        yield "open", f"from {people.opens} to {people.closes}"
+        if people.signed:
+            yield "counted", f"{people.signed.n:,} people, as both aggregators signed"
+
+    def promise(self, terms: PromiseTerms) -> Promise:
+        return Promise(
+            self.promise_to_the_protected(terms),
+            self.promise_to_sites(terms),
+            f"The study releases {self.released(terms)}. How many people are counted is public, "
+            "and so is who came: everybody may read the list of counted places.",
+        )
+
+    def promise_to_the_protected(self, terms: PromiseTerms) -> str:
+        size = f"{terms.epsilon:g}"
+        return (
+            "To every person: with another value of this person, any release would have between "
+            f"e^-{size} and e^{size} times its probability. A person with several places has this "
+            "epsilon once for each place. An enrolment has an account over all its studies; an "
+            "anonymous token has none."
+        )
+
+    def promise_to_sites(self, terms: PromiseTerms) -> str:
+        return (
+            "To every person: if everybody follows the protocol, the coordinator, up to "
+            f"{terms.max_colluding} of {terms.nodes} aggregators and any other people may pool "
+            "what they see: every other person keeps epsilon. No two of the dealer and both "
+            "aggregators may collude, nor may the dealer and the coordinator. Two aggregators "
+            "under one administrator are one. The dealer, each aggregator and the coordinator "
+            "could read a person's value if it changed its program, and nobody would notice."
+        )
+
+    def trusted(self, terms: PromiseTerms) -> Trust:
+        return Trust("helpers", "dealer, aggregators, coordinator")
+
+    def describe_evaluation(self, backend: str) -> str:
+        return "all sets at once, from one histogram of all people that nobody sees"
+
+    def value_without_noise(self, is_all: bool, sets: str) -> str:
+        return f"the same value: the histogram gives all {sets} of the people who are counted"
+
+    def approved_as(self, study: Study) -> Study:
+        # who comes decides nothing that a site was asked about
+        return survey_of(study)
+
+    def check_members(self, study: Study, members: Sequence[Member], keys: Sequence[bytes]) -> None:
+        check_signed(study, members, keys)
+
+    def node_class(self, study: Study) -> type[NodeSide]:
+        from umpc.protocols.people.node import PeopleNode
+
+        return PeopleNode
+
+    def coordinator(self, study: Study, verify: Verify) -> CoordinatorSide:
+        return PeopleCoordinator(study, verify)
+
+    def variants(self, error: float | None) -> Iterator[Variant]:
+        """None: a planner compares ways for tables at sites."""
+        yield from ()
 
 
-def terms_of(study: Study) -> PeopleTerms:
-    """Who may come, and when."""
-    return study.settings_as(PeopleSettings).people
+class PeopleCoordinator(GridCoordinator):
+    """One study, one attempt. Lists are in the study's order of nodes."""
 
+    def check_sizes(self, members: Sequence[Member]) -> None:
+        # a plan has no certificates, and nobody has signed anything
+        if self._keys:
+            check_signed(self.study, members, self._keys)
+        super().check_sizes(members)
 
-def survey_of(study: Study) -> Study:
-    """The study as people saw it, before anybody was counted. Its hash is in all their messages."""
-    return study.replaced(people=msgspec.structs.replace(terms_of(study), counted=""))
+    def replay(self, answers: Sequence[m.Released], measured: Measured) -> Report:
+        check_count(self.study, dict(zip(self.names, answers, strict=True)))
+        return super().replay(answers, measured)

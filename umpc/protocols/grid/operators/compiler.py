@@ -102,6 +102,7 @@ def compile_grid(
     *,
     label: str = "",
     cuts: Mapping[str, Sequence[Fraction | int]] | None = None,
+    counts: bool = False,
 ) -> Grid:
     """The grid of kernels over one schema.
 
@@ -109,6 +110,7 @@ def compile_grid(
         label: the public field of two values whose classes the kernels' two records come from;
             empty where they come from all records. The first record has the lower value.
         cuts: the public cut points of some fields, in the fields' own numbers.
+        counts: whether the table is a histogram where it can be, however many cells that takes.
 
     Raises: RangeError where the table is too large, or cut points do not fit; KernelError where a
     kernel has a degree that has no grid, or uses more of a cut field than its order; UnknownField.
@@ -121,10 +123,10 @@ def compile_grid(
     if degree not in (2, 3):
         raise KernelError(f"the grid has sums over 2 or 3 records, this kernel takes {degree}")
     if degree == 3:
-        return _of_triples(kernels, cut)
+        return _of_triples(kernels, cut, counts)
     try:
         # f = Σ of products over axes: linear time
-        parts, layout = _laid_out(kernels, label, cut)
+        parts, layout = _laid_out(kernels, label, cut, counts)
         require_cells(layout, kernels, MAX_CELLS, "in bounded memory", cut.points)
         return Grid(layout, _forms(layout, kernels, parts), cut)
     except (DoesNotFactor, KernelError):
@@ -155,25 +157,29 @@ def least_cells(kernels: Sequence[Kernel], schema: Schema, *, label: str = "") -
     return min(layout.cells, dense_layout(kernels, label).cells)
 
 
-def _laid_out(kernels: Sequence[Kernel], label: str, cut: Cuts) -> tuple[_Factors, Layout]:
+def _laid_out(
+    kernels: Sequence[Kernel], label: str, cut: Cuts, counts: bool = False
+) -> tuple[_Factors, Layout]:
     """The terms of kernels of two records, and their table. Raises: DoesNotFactor."""
     polynomials = [_integral(kernel, label) for kernel in kernels]
     parts = _best(polynomials, cut.coarse)
-    return parts, parts.layout(cut.coarse)
+    return parts, parts.layout(cut.coarse, counts)
 
 
-def _triples_laid_out(kernels: Sequence[Kernel], cut: Cuts) -> tuple[list[TripleTerms], Layout]:
+def _triples_laid_out(
+    kernels: Sequence[Kernel], cut: Cuts, counts: bool = False
+) -> tuple[list[TripleTerms], Layout]:
     """The terms of kernels of three records, and their table. Raises: DoesNotFactor."""
     sums = [TripleTerms.of(_integral(kernel, "")) for kernel in kernels]
     bits = [bit for each in sums for bit in each.bits]
     locals_ = [local for each in sums for local in each.locals]
-    return sums, lay_out(locals_, _compared(bits, cut.coarse), cut.coarse)
+    return sums, lay_out(locals_, _compared(bits, cut.coarse), cut.coarse, counts=counts)
 
 
-def _of_triples(kernels: Sequence[Kernel], cut: Cuts) -> Grid:
+def _of_triples(kernels: Sequence[Kernel], cut: Cuts, counts: bool) -> Grid:
     """The grid of kernels of three records. Raises: KernelError, RangeError."""
     try:
-        sums, layout = _triples_laid_out(kernels, cut)
+        sums, layout = _triples_laid_out(kernels, cut, counts)
         require_cells(layout, kernels, MAX_CELLS, "in bounded memory", cut.points)
         rows = zip(sums, kernels, strict=True)
         forms = [triple_form(layout, each, kernel.magnitude_units) for each, kernel in rows]
@@ -205,13 +211,14 @@ class _Factors:
         """The axes that comparisons of two records need."""
         return _compared((bit for each in self.terms for term in each for bit in term.bits), schema)
 
-    def layout(self, schema: Schema) -> Layout:
+    def layout(self, schema: Schema, counts: bool = False) -> Layout:
         """The table for these terms."""
         both = (*self.terms, *self.singles)
         return lay_out(
             (local for each in both for term in each for local in term.local),
             self.compared(schema),
             schema,
+            counts=counts,
         )
 
 

@@ -110,20 +110,25 @@ class Layout:
         return table.reshape(-1)
 
 
-def lay_out(locals_: Iterable[Monomial], axes: Sequence[Axis], schema: Schema) -> Layout:
+def lay_out(
+    locals_: Iterable[Monomial], axes: Sequence[Axis], schema: Schema, *, counts: bool = False
+) -> Layout:
     """The table with the fewest cells for these factors of single records.
 
     A field gets an axis of its own where that takes no more cells than its features.
+
+    Args: counts: whether it gets one in any case, so that the table is a histogram if it can be.
     """
     factors = sorted(set(locals_), key=_order)
     best = _layout(factors, axes)
     improved = True
     while improved:
         improved = False
-        for name in sorted({name for feature in best.features for name in _names(feature)}):
+        known = {axis.name for axis in best.axes}
+        for name in sorted({name for each in best.features for name in _names(each)} - known):
             # a field as an axis of its own, in place of features
             other = _layout(factors, [*_without_one(best.axes), field_axis(name, schema)])
-            if other.cells <= best.cells:
+            if counts or other.cells <= best.cells:
                 best, improved = other, True
                 break
     return best

@@ -1,0 +1,59 @@
+"""[people] and [data] people: a node that is an aggregator has no table, and one door."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+from tests.support.node_files import BUDGET, HEAD, load, refused
+
+DATA = '[data]\npeople = "from-people"\n'
+DOOR = '[people]\nlisten = "0.0.0.0:7443"\n'
+
+
+def test_an_aggregator_has_a_folder_and_a_door(site):
+    config = load(site, HEAD + DATA + DOOR + BUDGET)
+    place = config.people
+    assert place.folder == site / "from-people"
+    assert (place.listen, place.cap, place.most) == ("0.0.0.0:7443", None, 0)
+    assert config.dataset == "from-people"
+    more = 'cap = "7/2"\nmost_per_second = 50\n'
+    place = load(site, HEAD + DATA + DOOR + more + BUDGET).people
+    assert (place.cap, place.most) == (Fraction(7, 2), 50)
+
+
+def test_a_table_has_neither(site):
+    assert load(site, HEAD + '[data]\npath = "bank.csv"\n' + BUDGET).people is None
+
+
+@pytest.mark.parametrize(
+    "key", ['path = "bank.csv"', 'delimiter = ";"', 'sql = "t"', 'url = "s3://a/b"', "words = {}"]
+)
+def test_people_and_a_table_exclude_each_other(site, key):
+    refused(site, HEAD + DATA + key + "\n" + DOOR + BUDGET, f"data.{key.split()[0]}", "people")
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        (DATA, ("[people]",)),
+        (DATA + '[people]\nlisten = "7443"\n', ("people.listen", "host:port")),
+        (DATA + "[people]\nport = 7443\n", ("people.port", "listen")),
+        (DATA + DOOR + "cap = 0\n", ("people.cap", "above 0")),
+        (DATA + DOOR + "most_per_second = -1\n", ("people.most_per_second",)),
+        ('[data]\npath = "bank.csv"\n' + DOOR, ("'people'", "0 have")),
+        ("[data]\npeople = 5\n" + DOOR, ("data.people", "path of a folder")),
+    ],
+)
+def test_each_mistake_is_named(site, text, parts):
+    refused(site, HEAD + text + BUDGET, *parts)
+
+
+def test_a_node_has_one_door(site):
+    datasets = "".join(
+        f'[[datasets]]\nname = "{name}"\npeople = "{name}"\nledger = "{name}.sqlite"\n'
+        "[datasets.budget]\nepsilon = 5\n"
+        for name in ("one", "two")
+    )
+    refused(site, HEAD + datasets + DOOR, "'people'", "2 have")

@@ -1,0 +1,469 @@
+"""`umpc people`: those who invite people and those who answer, from tokens to the counted list."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from umpc.cli.demo_options import named_value
+from umpc.cli.shared import FILE
+from umpc.errors import CertificateError, ConfigError, MessageRefused, StudyError
+from umpc.text_file import DIGITS, check_writable, read_text, why_unread, write_text
+
+if TYPE_CHECKING:
+    from umpc.people.device import Device, DoorEntry, Invited, PeopleInvitation, Respondent
+    from umpc.transport.people_door import Door
+
+SEED_BYTES, ROW = 32, 40
+SHOWN = 5
+"""Places that a message names."""
+INVITATION = click.argument("invitation", type=FILE)
+
+
+@click.group()
+def people() -> None:
+    """Ask people for one value each, which nobody sees.
+
+    A person sends one message and runs no process. Two aggregators, which are the study's nodes,
+    add up what they cannot read. A dealer helps, and sees no message. docs/people.md says who has
+    to be trusted for this.
+
+    \b
+    The organiser:
+      umpc people invite study.toml --count 1000 --tokens tokens.txt
+      umpc people open study.toml --into invitation.json
+      umpc study run study.toml          after the closing time
+    A person, with a token of its own and the invitation, which is public:
+      umpc people submit invitation.json --token TOKEN age=34 balance=1200
+      umpc people check invitation.json receipt.json
+    """
+
+
+@people.command()
+@click.argument("study", type=FILE)
+@click.option("--count", type=click.IntRange(2, 1 << 26), required=True, help="Number of places.")
+@click.option("--tokens", type=FILE, required=True, help="The new file of secret tokens.")
+def invite(study: Path, count: int, tokens: Path) -> None:
+    """Make a token for each place, and the public list of their keys.
+
+    The list is the file that `keys` under [people] in STUDY names. Give each line of the file of
+    tokens to one person, over a channel that nobody else reads, and then delete the file: whoever
+    has a token can answer in its place.
+
+    \b
+    umpc people invite study.toml --count 1000 --tokens tokens.txt
+    """
+    keys = _list_of(study)
+    make_tokens(count, tokens, keys)
+    click.echo(f"{count:,} tokens are in {tokens}, and the keys of their places in {keys}")
+
+
+def make_tokens(count: int, tokens: Path, keys: Path) -> None:
+    """Write new tokens into a file, and the keys of their places. Raises: ConfigError."""
+    from umpc.people.places import new_tokens, token_text, write_keys
+
+    _require_new(keys, tokens)
+
+    def made() -> Iterator[bytes]:
+        with open(tokens, "x", encoding="ascii", opener=_private) as file:
+            for place, (seed, key) in enumerate(new_tokens(count, os.urandom)):
+                file.write(f"{token_text(place, seed)}\n")
+                yield key
+
+    try:
+        write_keys(keys, made())
+    except OSError as error:
+        for path in (keys, tokens):
+            path.unlink(missing_ok=True)
+        raise ConfigError(
+            f"{error.filename or keys} cannot be written ({error.strerror}), and nothing was made: "
+            "make room, or correct the path"
+        ) from error
+
+
+@people.command()
+@click.argument("key", type=FILE)
+def enrol(key: Path) -> None:
+    """Make the key of this device, and print its public half.
+
+    The secret half goes into KEY and stays there. Give the printed line to the organiser, who puts
+    it into the list of keys of each study that you may answer. The line's number in a list, counted
+    from 0, is your place in that study.
+
+    \b
+    umpc people enrol device.key
+    umpc people submit invitation.json --key device.key --place 17 age=34
+    """
+    from umpc.people.places import place_key
+    from umpc.transport.files import write_secret
+
+    _require_new(key)
+    seed = os.urandom(32)
+    write_secret(key, base64.b64encode(seed) + b"\n")
+    click.echo(base64.b64encode(place_key(seed)).decode())
+
+
+@people.command("open")
+@click.argument("study", type=FILE)
+@click.option("--into", type=FILE, required=True, help="The new invitation. It is public.")
+@click.option(
+    "--door",
+    "doors",
+    multiple=True,
+    metavar="NAME=ADDRESS",
+    help="A public address at which people reach the dealer or an aggregator; once for each.",
+)
+def open_study(study: Path, into: Path, doors: tuple[str, ...]) -> None:
+    """Open STUDY at the dealer and at both aggregators, and write the invitation.
+
+    The dealer deals a key for each place, which both aggregators store: a million places of 1,024
+    cells take 176 MB. The command may be repeated. People may answer from `opens` to `closes`.
+
+    \b
+    umpc people open study.toml --into invitation.json --door dealer=dealer.example.org:7443 \\
+      --door north=north.example.org:7443 --door south=south.example.org:7443
+    """
+    from umpc.api.progress import ProgressShow
+    from umpc.api.study import ProposedStudy, run_now
+    from umpc.coordinator.people import open_people
+    from umpc.people.device import DoorEntry, PeopleInvitation, check_invitation
+    from umpc.people.places import read_keys
+    from umpc.protocols.people.terms import terms_of
+    from umpc.study.document import dealer_of
+
+    proposed = ProposedStudy.load(study)
+    document, identity, keys = proposed.document, proposed.identity, _list_of(study)
+    names = [dealer_of(document)[0], *(node.name for node in document.nodes)]
+    addresses = dict(named_value("--door", each) for each in doors)
+    if sorted(addresses) != sorted(names):
+        raise ConfigError(
+            f"--door was expected once for each of {', '.join(names)}, and came for "
+            f"{', '.join(addresses) or 'none'}: give NAME=ADDRESS for each of them"
+        )
+    check_writable(into, "the invitation", ConfigError)
+    with ProgressShow(nodes=()) as show:
+        opened = run_now(open_people(document, lambda: read_keys(keys), identity, show.tell))
+    shown = [
+        DoorEntry(each.name, addresses[each.name], each.key, each.certificate, each.signature)
+        for each in opened
+    ]
+    dealer = DoorEntry(names[0], addresses[names[0]])
+    authority = identity.ca_pem.decode()
+    invitation = PeopleInvitation(
+        document.encode().decode(), authority, dealer, (shown[0], shown[1])
+    )
+    data = invitation.encode()
+    check_invitation(data)  # as each device does
+    write_text(into, data.decode(), "the invitation", ConfigError)
+    terms = terms_of(document)
+    click.echo(
+        f"{into} is the invitation to study {document.hash.hex()[:DIGITS]}: {terms.places:,} "
+        f"places, open from {terms.opens} to {terms.closes}"
+    )
+    click.echo(f"publish it with its authority's fingerprint, {_authority_of(invitation)}")
+
+
+@people.command()
+@INVITATION
+@click.argument("values", nargs=-1, metavar="[FIELD=VALUE]...")
+@click.option("--token", envvar="UMPC_TOKEN", help="Your token; or set UMPC_TOKEN.")
+@click.option("--key", type=FILE, help="In place of a token: the key of `umpc people enrol`.")
+@click.option("--place", type=click.IntRange(0), help="With --key: your place in this study.")
+@click.option(
+    "--csv", "table", type=FILE, help="Many people: a table with a header, and a row for each."
+)
+@click.option("--tokens", type=FILE, help="With --csv: a file with a token for each row.")
+@click.option(
+    "--fingerprint", default="", help="The authority's digits, where the organiser publishes them."
+)
+@click.option(
+    "--device", type=FILE, help="The device's own file. The default is INVITATION.device."
+)
+@click.option(
+    "--receipts",
+    type=FILE,
+    default=Path("receipt.json"),
+    show_default=True,
+    help="The receipts, each a line of JSON. Keep them, to check later that you are counted.",
+)
+def submit(
+    invitation: Path,
+    values: tuple[str, ...],
+    token: str | None,
+    key: Path | None,
+    place: int | None,
+    table: Path | None,
+    tokens: Path | None,
+    fingerprint: str,
+    device: Path | None,
+    receipts: Path,
+) -> None:
+    """Send your values, sealed, to both aggregators.
+
+    Whoever wrote the invitation chose its authority, and with another one could read your values.
+    So the command says the authority's fingerprint first. Compare it with the one that the
+    organiser publishes, or give that one with --fingerprint.
+
+    The command checks the invitation, makes a box for each aggregator, and keeps both in the
+    device's file until each has signed a receipt. If anything fails, run it again: it sends the
+    same bytes. A place has one answer. No value is rounded: one that the study does not take is
+    refused here, and nothing leaves.
+
+    With --csv a script sends the values of many people. All rows are checked before the first one
+    leaves, and a second run goes on where the first one stopped.
+
+    \b
+    umpc people submit invitation.json --token TOKEN age=34 balance=1200
+    umpc people submit invitation.json --csv people.csv --tokens tokens.txt
+    """
+    from umpc.api.progress import ProgressShow
+    from umpc.api.study import run_now
+    from umpc.enrolment.texts import are_same_digits
+    from umpc.people.device import Device
+
+    invited = _invited(invitation)
+    if (table is None) != (tokens is None) or (table is not None and (values or token or key)):
+        raise click.UsageError("--csv and --tokens go together, without FIELD=VALUE and --token")
+    authority = _authority_of(invited.invitation)
+    click.echo(f"authority {authority}", err=True)
+    if fingerprint and not are_same_digits(fingerprint, authority):
+        raise CertificateError(
+            f"the invitation is of the authority {authority}, and another fingerprint was given: "
+            "do not answer, and tell the organiser"
+        )
+    if table and tokens:
+        total = sum(1 for _ in _people_of(invited, table, tokens))
+        everybody = _people_of(invited, table, tokens)
+    else:
+        total = 1
+        everybody = iter([_person(invited, values, token, key, place)])
+    check_writable(receipts, "the receipts", ConfigError)
+    own = Device(device or invitation.with_suffix(".device"), invited)
+    sent, began = 0, time.monotonic()
+    try:
+        with ProgressShow(nodes=()) as show:
+
+            def tell(places: int) -> None:
+                nonlocal sent
+                sent = min(total, sent + places)
+                show.tell("send", sent, total)
+
+            run_now(_send(invited, own, everybody, tell))
+        lines = [f"{each.encode()}\n" for each in own.receipts()]
+    finally:
+        own.close()
+    rate = total / (time.monotonic() - began)
+    write_text(receipts, "".join(lines), "the receipts", ConfigError)
+    if own.refused:
+        place, first = next(iter(own.refused.items()))
+        raise MessageRefused(
+            f"{len(own.refused):,} of {total:,} messages were not taken. That of place {place}: "
+            f"{first.message}"
+        )
+    click.echo(
+        f"both aggregators have signed; {len(lines):,} receipts are in {receipts}; "
+        f"{rate:,.0f} messages a second"
+    )
+
+
+@people.command()
+@INVITATION
+@click.argument("receipts", type=FILE)
+@click.option(
+    "--counted", type=FILE, help="The published list, in place of asking both aggregators."
+)
+def check(invitation: Path, receipts: Path, counted: Path | None) -> None:
+    """Say whether you are counted: whether each receipt of a file is on the list.
+
+    Without --counted it asks both aggregators for their lists, which they show once both have
+    signed who is counted. A receipt that is missing there proves that an aggregator has left
+    its person out, because it signed the receipt: show it to the organiser.
+
+    \b
+    umpc people check invitation.json receipt.json
+    umpc people check invitation.json receipt.json --counted study.counted.csv
+    """
+    from umpc.api.study import run_now
+    from umpc.people.device import read_counted, read_receipt
+
+    invited = _invited(invitation)
+    text = read_text(receipts, "a file of receipts", ConfigError)
+    wanted = {read_receipt(line, invited).row for line in text.splitlines()}
+    lists = {str(counted): read_counted(counted)} if counted else run_now(_lists(invited))
+    for name, listed in lists.items():
+        if missing := wanted - listed:
+            places = sorted(int.from_bytes(row[:8], "little") for row in missing)
+            shown = ", ".join(map(str, places[:SHOWN]))
+            raise MessageRefused(
+                f"{len(missing):,} of {len(wanted):,} receipts are not on the list of {name}, of "
+                f"the places {shown}{', …' if len(places) > SHOWN else ''}: show them to the "
+                "organiser"
+            )
+    click.echo(f"counted: all {len(wanted):,} receipts are on the list of {' and '.join(lists)}")
+
+
+# --- files ----------------------------------------------------------------------------------------
+
+
+def _list_of(study: Path) -> Path:
+    """The file of keys that a study's file names. Raises: StudyError."""
+    from umpc.coordinator.studyfile import read_values
+
+    table = read_values(study).get("people")
+    keys = table.get("keys") if isinstance(table, dict) else None
+    if not isinstance(keys, str):
+        raise StudyError(
+            f"{study}: a study of people was expected, with the file of keys under [people], and "
+            'none is named: write keys = "people.keys" there'
+        )
+    return study.parent / keys
+
+
+def _require_new(*paths: Path) -> None:
+    for path in paths:
+        if path.exists():
+            raise ConfigError(
+                f"{path} exists already, and whoever has its keys could no longer answer: give "
+                "another name, or move it away"
+            )
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
+def _invited(path: Path) -> Invited:
+    """The invitation in a file, checked."""
+    from umpc.people.device import check_invitation
+
+    return check_invitation(read_text(path, "an invitation", ConfigError).encode())
+
+
+def _authority_of(invitation: PeopleInvitation) -> str:
+    """The fingerprint of an invitation's authority, as people compare it."""
+    from umpc.enrolment.texts import grouped
+    from umpc.transport.certificates import fingerprint, parse_certificate
+
+    return grouped(fingerprint(parse_certificate(invitation.ca.encode(), "its authority")))
+
+
+# --- people ---------------------------------------------------------------------------------------
+
+
+def _person(
+    invited: Invited,
+    values: tuple[str, ...],
+    token: str | None,
+    key: Path | None,
+    place: int | None,
+) -> Respondent:
+    """The one person of a command."""
+    from umpc.people.device import Respondent, answered_cells
+    from umpc.people.places import read_token
+    from umpc.protocols.people.terms import terms_of
+
+    if (token is None) == (key is None) or (key is None) != (place is None):
+        raise click.UsageError("give either --token, or --key with --place")
+    answer = dict(named_value("FIELD=VALUE", each) for each in values)
+    (cell,) = answered_cells(invited.study, [answer])
+    if token is not None:
+        return Respondent(*read_token(token), cell)
+    person = Respondent(place or 0, _seed_of(key), cell)
+    if not terms_of(invited.study).enrolled:
+        raise StudyError(
+            "the study says that its places are those of tokens, so it charges no account of an "
+            "enrolment: answer with a token, or ask the organiser for a study of enrolments"
+        )
+    return person
+
+
+def _seed_of(key: Path | None) -> bytes:
+    """The signing seed of a device's key file. Raises: ConfigError."""
+    from umpc.transport.files import check_private
+
+    path = key or Path()
+    check_private(path)
+    try:
+        seed = base64.b64decode(read_text(path, "the key of a device", ConfigError), validate=False)
+    except ValueError:
+        seed = b""
+    if len(seed) != SEED_BYTES:
+        raise ConfigError(
+            f"{path}: the key of a device was expected, as `umpc people enrol` writes it: correct "
+            "the path"
+        )
+    return seed
+
+
+def _people_of(invited: Invited, table: Path, tokens: Path) -> Iterator[Respondent]:
+    """The people of a table, with a token each. Raises: DataError naming the row, ConfigError."""
+    from umpc.people.device import Respondent, answered_cells, in_batches
+    from umpc.people.places import read_token
+
+    names = [field.name for field in invited.study.schema]
+    try:
+        with (
+            table.open(newline="", encoding="utf-8") as rows,
+            tokens.open(encoding="ascii") as lines,
+        ):
+            first = 1
+            for batch in in_batches(csv.DictReader(rows)):
+                answers = [{name: row[name] for name in names if row.get(name)} for row in batch]
+                cells = answered_cells(invited.study, answers, str(table), first)
+                for at, cell in enumerate(cells):
+                    line = lines.readline()
+                    if not line:
+                        raise ConfigError(
+                            f"{tokens} has {first + at - 1:,} tokens, and {table} has more rows: "
+                            "give a token for each row"
+                        )
+                    try:
+                        place, seed = read_token(line)
+                    except MessageRefused as error:
+                        where = f"{tokens}, line {first + at}"
+                        raise MessageRefused(f"{where}: {error.message}") from None
+                    yield Respondent(place, seed, cell)
+                first += len(batch)
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise ConfigError(
+            f"{table} and {tokens}: a table in CSV and a file of tokens were expected, "
+            f"{why_unread(error)}"
+        ) from error
+
+
+async def _send(
+    invited: Invited, own: Device, people: Iterable[Respondent], tell: Callable[[int], None]
+) -> None:
+    """Send messages through the doors of the dealer and of both aggregators."""
+    invitation = invited.invitation
+    async with AsyncExitStack() as stack:
+        dealer = await stack.enter_async_context(await _door(invited, invitation.dealer, "dealer"))
+        aggregators = [
+            await stack.enter_async_context(await _door(invited, each, "node"))
+            for each in invitation.aggregators
+        ]
+        await own.send(people, dealer, aggregators, tell)
+
+
+async def _lists(invited: Invited) -> dict[str, set[bytes]]:
+    """The counted rows, as each aggregator shows them."""
+    found: dict[str, set[bytes]] = {}
+    for each in invited.invitation.aggregators:
+        async with await _door(invited, each, "node") as door:
+            data = b"".join([part async for part in door.counted(invited.survey.hash)])
+        found[each.name] = {data[at : at + ROW] for at in range(0, len(data), ROW)}
+    return found
+
+
+async def _door(invited: Invited, to: DoorEntry, role: str) -> Door:
+    from umpc.transport.people_door import door
+
+    return await door(to.address, invited.invitation.ca.encode(), to.name, role)

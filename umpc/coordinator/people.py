@@ -1,0 +1,222 @@
+"""The coordinator in a study of people, before the run: it is opened, and people are counted.
+
+    opened = await open_people(study, keys, identity)     nobody came yet
+    ...                                                   people send their boxes
+    counted, rows = await count_people(study, identity)   after the closing time
+    report = await run_study(counted, identity)           the grid
+
+The coordinator passes on lists, and compares what both aggregators signed. Both calls may be
+repeated at any time: each step of a process is on its disk before it answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import msgspec
+
+from umpc.coordinator.links import Tell, each
+from umpc.crypto.signing import Verify, is_signature
+from umpc.errors import RemoteProtocolError
+from umpc.people.messages import Survey, both_have, check_counted, opened_statement
+from umpc.proto import codec
+from umpc.proto.v1 import umpc_pb2 as pb
+from umpc.protocols.people.terms import messages_of, survey_of, terms_of
+from umpc.protocols.registry import checked
+from umpc.study.document import Study, dealer_of
+from umpc.study.parts import Participant
+from umpc.transport.identity import Identity, verifier_of
+from umpc.transport.stream import RpcStream, as_received
+from umpc.transport.tls import dealer_stub, node_stub
+
+KEYS_AT_ONCE = 4096
+QUIET_SECONDS = 120
+"""Seconds without a word of progress until a process counts as hanging."""
+MESSAGES_AHEAD = 4
+
+
+@dataclass(frozen=True)
+class BoxKey:
+    """An aggregator's key for the boxes of one study. signature: of `opened_statement`."""
+
+    name: str
+    key: bytes
+    certificate: bytes
+    signature: bytes
+
+
+def silent(step: str, done: int, total: int) -> None:
+    """Progress that nobody looks at."""
+
+
+async def open_people(
+    study: Study,
+    keys: Callable[[], Iterable[bytes]],
+    identity: Identity,
+    tell: Tell = silent,
+) -> tuple[BoxKey, ...]:
+    """Open a study at the dealer, and then at both aggregators, which fetch the dealer's keys.
+
+    Args: keys: the Ed25519 key of each place, anew at each call.
+    Returns: the aggregators' box keys, in the study's order. Each one's signature was checked.
+    Raises: as a run; ApprovalPending where an administrator has yet to accept the study.
+    """
+    survey = survey_of(checked(study))
+    dealer = _Called("dealer", Participant(*dealer_of(survey)), tell)
+    nodes = [_Called("node", node, tell) for node in survey.nodes]
+    await dealer.open(survey, keys, identity)
+    opened = await each(nodes, "open", lambda link: link.open(survey, keys, identity))
+    verify, messages = verifier_of(identity), messages_of(survey)
+    found = []
+    for side, (link, key) in enumerate(zip(nodes, opened, strict=True)):
+        found.append(BoxKey(link.node.name, key.box_key, key.certificate, key.signature))
+        check_box_key(messages, side, found[-1], verify)
+    return tuple(found)
+
+
+def check_box_key(messages: Survey, side: int, shown: BoxKey, verify: Verify) -> None:
+    """Check that an aggregator made the key of its boxes itself.
+
+    Raises: CertificateError, RemoteProtocolError.
+    """
+    point = _point_of(shown.certificate, shown.name, verify)
+    if not is_signature(point, opened_statement(messages, side, shown.key), shown.signature):
+        raise RemoteProtocolError(
+            f"{shown.name} was expected to sign the key of its boxes with its certificate, and "
+            "another signature came: do not use it; ask the organiser of the study",
+            culprit=shown.name,
+            step="open",
+        )
+
+
+def _point_of(certificate: bytes, name: str, verify: Verify) -> bytes:
+    holder = verify(certificate)
+    if (holder.name, holder.role) != (name, "node"):
+        raise RemoteProtocolError(
+            f"a certificate of node {name!r} was expected, and one of {holder.role} "
+            f"{holder.name!r} came",
+            culprit=name,
+        )
+    return holder.key
+
+
+async def count_people(
+    study: Study, identity: Identity, tell: Tell = silent
+) -> tuple[Study, list[bytes]]:
+    """Close the study, let both aggregators sign who is counted, and add up their shares.
+
+    Returns: the study that the grid runs, and the rows of (place, receipt) that are counted.
+    Raises: MessageRefused before the closing time, and where too few people came; as a run.
+    """
+    survey = survey_of(checked(study))
+    nodes = [_Called("node", node, tell) for node in survey.nodes]
+    lists = await each(nodes, "compare", lambda link: link.listed(survey.hash, identity))
+    other = {link.node.name: rows for link, rows in zip(nodes, reversed(lists), strict=True)}
+    signed = await each(
+        nodes,
+        "compare",
+        lambda link: link.count(survey.hash, other[link.node.name], identity),
+    )
+    certificates, verify = [], verifier_of(identity)
+    points = []
+    for link, one in zip(nodes, signed, strict=True):
+        points.append(_point_of(one.certificate, link.node.name, verify))
+        certificates.append(one.certificate)
+    statement, signatures = signed[0].statement, [one.signature for one in signed]
+    names = " and ".join(link.node.name for link in nodes)
+    if statement != signed[1].statement:
+        raise RemoteProtocolError(
+            f"{names} have not signed the same list of people: one of them has another list or "
+            "other keys of the dealer. There is no result; look into the logs of both",
+            step="compare",
+        )
+    check_counted(messages_of(survey), statement, points, signatures, names)
+    both = pb.PeopleSigned(
+        hash=survey.hash,
+        statement=statement,
+        signatures=signatures,
+        certificates=certificates,
+    )
+    await each(nodes, "add up", lambda link: link.add_up(both, identity))
+    terms = msgspec.structs.replace(
+        terms_of(survey), counted=b"".join((statement, *signatures)).hex()
+    )
+    return survey.replaced(people=terms), list(both_have(lists[0], lists[1], nodes[1].node.name))
+
+
+class _Called:
+    """The calls about people to one process; each has a connection of its own."""
+
+    def __init__(self, role: str, node: Participant, tell: Tell):
+        self.role = role
+        self.node = node
+        self._tell = tell
+
+    async def open(
+        self, study: Study, keys: Callable[[], Iterable[bytes]], identity: Identity
+    ) -> pb.PeopleOpened:
+        async with self._connected(identity, "open") as stream:
+            stub: Any = (dealer_stub if self.role == "dealer" else node_stub)(stream.channel)
+            stream.begin(stub.OpenPeople())
+            await stream.write(pb.PeopleList(study=study.encode()))
+            rest = iter(keys())
+            while some := b"".join(islice(rest, KEYS_AT_ONCE)):
+                await stream.write(pb.PeopleList(keys=some))
+            await stream.finish(0)
+            opened: pb.PeopleOpened = await self._ended(stream, "open")
+            return opened
+
+    async def listed(self, study: bytes, identity: Identity) -> list[bytes]:
+        """Its rows, in parts."""
+        async with self._connected(identity, "compare") as stream:
+            request = pb.PeopleStudy(hash=study)
+            stream.begin(node_stub(stream.channel).ListPeople(request))
+            rows = []
+            while part := (await stream.next("compare", QUIET_SECONDS)).data:
+                rows.append(part)
+            return rows
+
+    async def count(
+        self, study: bytes, theirs: Sequence[bytes], identity: Identity
+    ) -> pb.PeopleCounted:
+        """Let it sign the rows that the other aggregator has, too."""
+        async with self._connected(identity, "compare") as stream:
+            stream.begin(node_stub(stream.channel).CountPeople())
+            await stream.write(pb.PeoplePart(hash=study))
+            for part in theirs:
+                await stream.write(pb.PeoplePart(data=part))
+            await stream.finish(0)
+            counted: pb.PeopleCounted = await self._ended(stream, "compare")
+            return counted
+
+    async def add_up(self, signed: pb.PeopleSigned, identity: Identity) -> None:
+        """It adds up its share of the table."""
+        async with self._connected(identity, "add up") as stream:
+            stream.begin(node_stub(stream.channel).SumPeople(signed))
+            await self._ended(stream, "add up")
+
+    @asynccontextmanager
+    async def _connected(self, identity: Identity, step: str) -> AsyncIterator[RpcStream[Any, Any]]:
+        stream: RpcStream[Any, Any] = RpcStream(
+            self.node.name, step, as_received, ahead=MESSAGES_AHEAD
+        )
+        try:
+            await stream.connect(identity, self.role, self.node.address)
+            yield stream
+        finally:
+            await stream.close()
+
+    async def _ended(self, stream: RpcStream[Any, Any], step: str) -> Any:
+        """The answer that ends a call, after its words of progress."""
+        while True:
+            said: pb.PeopleOpening = await stream.next(step, QUIET_SECONDS)
+            kind = said.WhichOneof("body")
+            if kind != "progress":
+                return getattr(said, kind or "opened")
+            told = said.progress
+            label = f"{codec.one_line(told.step)} {self.node.name}"
+            self._tell(label, min(told.done, told.total), told.total)

@@ -1,0 +1,384 @@
+"""The dealer's disk and logic for studies of people (docs/people.md), without a network.
+
+A study is opened with the keys of its places. Each place gets a fresh secret, of which its cell r
+is made, and each aggregator gets a seed of roots. All of that is on disk before anything leaves.
+The dealt keys follow from it alone. So a dealer that dies while it deals goes on with the same
+bytes, and never deals other keys over the same roots.
+
+| on disk | until |
+|---|---|
+| the secret of a place | a device has fetched it, or the study closes |
+| the sealed answer to that device | the study closes |
+| the list of places | the study closes |
+| seeds, and the file of dealt keys | both aggregators have all keys, or the study closes |
+| the study's hash, with what all may know | for ever: such a study is never dealt again |
+
+A folder belongs to one process. Its database overwrites what it deletes; its log has older pages
+until `sweep` empties it.
+
+Cost: 6 µs for a place's keys on one core, nearly all of it for r, and 64 bytes on disk beside
+them. Threads gain nothing, since r is made by many short calls.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+
+from umpc.crypto.prg import SEED_BYTES, FixedKeyHash
+from umpc.errors import ConfigError, MessageRefused, RemoteProtocolError, StudyError
+from umpc.failpoints import failpoint
+from umpc.mpc.fss.point import generate, key_bytes
+from umpc.people.messages import (
+    PLACES_AT_ONCE,
+    SECRET_BYTES,
+    Survey,
+    check_secret_request,
+    offsets,
+    roots,
+    seal_secret,
+)
+from umpc.people.places import KEY_BYTES, keys_digest
+from umpc.protocols.people.settings import seconds_of
+from umpc.protocols.people.terms import messages_of, terms_of
+from umpc.study.document import Study
+from umpc.transport.files import fsync_folder
+
+MOST_PLACES = 1 << 26
+"""Places of all studies of a folder that are not over: up to 27 GB on disk."""
+BLOCKS_AT_ONCE = 16
+"""Blocks of keys that are put on disk together: 11 MB at 1,000 cells."""
+BLOCKS = MOST_PLACES // PLACES_AT_ONCE
+"""The most blocks of a study. A block's row has the number id of the study · BLOCKS + block."""
+BOTH = 3
+"""Bits of both aggregators, 1 << side."""
+SETTINGS = """
+PRAGMA locking_mode=EXCLUSIVE;
+PRAGMA journal_mode=WAL;
+PRAGMA synchronous=FULL;
+PRAGMA secure_delete=ON;
+PRAGMA temp_store=MEMORY;
+PRAGMA foreign_keys=ON;
+CREATE TABLE IF NOT EXISTS past (hash BLOB PRIMARY KEY);
+CREATE TABLE IF NOT EXISTS surveys (id INTEGER PRIMARY KEY, hash BLOB UNIQUE, cells, places,
+ fewest, closes, first, second, seeds BLOB, dealt DEFAULT 0, confirmed DEFAULT 0);
+CREATE TABLE IF NOT EXISTS blocks (id INTEGER PRIMARY KEY, survey INTEGER REFERENCES surveys ON
+ DELETE CASCADE, keys BLOB, secrets BLOB);
+CREATE TABLE IF NOT EXISTS opened (survey INTEGER REFERENCES surveys ON DELETE CASCADE, place,
+ device BLOB, sealed BLOB, PRIMARY KEY (survey, place)) WITHOUT ROWID;
+"""
+
+
+@dataclass(frozen=True)
+class DealtSurvey:
+    """A study as the dealer keeps it.
+
+    closes: seconds since 1970. nodes: the names of both aggregators. seeds: of both, empty once
+    forgotten. dealt: bytes of keys on disk.
+    """
+
+    id: int
+    survey: Survey
+    closes: float
+    nodes: tuple[str, str]
+    seeds: bytes = field(repr=False)
+    dealt: int
+
+    @property
+    def block_bytes(self) -> int:
+        """Bytes of the keys of a full block."""
+        return PLACES_AT_ONCE * key_bytes(self.survey.cells)
+
+    @property
+    def total(self) -> int:
+        """Bytes of all keys."""
+        return self.survey.places * key_bytes(self.survey.cells)
+
+
+class PeopleDealer:
+    """All that a dealer keeps of studies of people. Any thread may call any method.
+
+    Args:
+        folder: made if it is not there; of this process alone.
+        now: seconds since 1970.
+        entropy: number of bytes → uniform bytes.
+
+    Raises: ConfigError, here and in each method, if the disk refuses.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        now: Callable[[], float] = time.time,
+        entropy: Callable[[int], bytes] = os.urandom,
+    ):
+        self._folder = Path(folder)
+        self._now = now
+        self._entropy = entropy
+        self._lock = threading.RLock()
+        """Guards the database."""
+        self._dealing = threading.Lock()
+        """Guards the files of dealt keys. It is taken before the other lock."""
+        with self._disk():
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            path = self._folder / "people.db"
+            path.touch(mode=0o600)
+            self._db = sqlite3.connect(
+                path, timeout=1, isolation_level=None, check_same_thread=False
+            )
+            self._db.executescript(SETTINGS)
+
+    def close(self) -> None:
+        """Release the folder for another process."""
+        with self._lock:
+            self._db.close()
+
+    def open_study(self, study: Study, keys: Iterable[bytes]) -> None:
+        """Draw secrets and seeds of a study; all is on disk afterwards. Again, nothing happens.
+
+        Args: keys: the public keys of all places in order, one or several in a part. They and
+        their digest take 64 bytes of memory a place.
+
+        Raises: StudyError, also for a study whose closing time is past.
+        """
+        survey, terms = messages_of(study), terms_of(study)
+        closes, most = seconds_of(terms.closes), KEY_BYTES * survey.places
+        if closes <= self._now():
+            raise StudyError(f"the study closed at {terms.closes}: give it a later closing time")
+        if self._select("hash = ?", survey.hash):
+            return
+        held = bytearray()
+        for part in keys:
+            held += part
+            if len(held) > most:
+                break
+        each = (bytes(held[at : at + KEY_BYTES]) for at in range(0, most, KEY_BYTES))
+        if len(held) != most or keys_digest(each)[0] != terms.keys:
+            raise StudyError(
+                "a list of keys of places came that is not the study's: its digest or its length "
+                "differs. Send the file that `keys` under [people] names"
+            )
+        nodes = (node.name for node in study.nodes)
+        facts = survey.hash, survey.cells, survey.places, survey.fewest, closes, *nodes
+        seeds = self._entropy(2 * SEED_BYTES)
+        with self._change() as db:
+            (others,) = db.execute("SELECT total(places) FROM surveys").fetchone()
+            if others + survey.places > MOST_PLACES:
+                raise StudyError(
+                    f"all studies of people that are open at a dealer have up to {MOST_PLACES} "
+                    f"places, and {others:.0f} are taken: wait until another study has closed"
+                )
+            add = "INSERT OR IGNORE INTO surveys SELECT NULL, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0"
+            past = "WHERE NOT EXISTS (SELECT * FROM past WHERE hash = ?)"
+            if not db.execute(f"{add} {past}", (*facts, seeds, survey.hash)).rowcount:
+                return  # another call was faster, or the study was dealt before a clock went back
+            (kept,) = self._select("hash = ?", survey.hash)
+            for row, places in enumerate(survey.blocks(), kept.id * BLOCKS):
+                own = bytes(held[places.start * KEY_BYTES : places.stop * KEY_BYTES])
+                block = row, kept.id, own, self._entropy(SECRET_BYTES * len(places))
+                db.execute("INSERT INTO blocks VALUES (?, ?, ?, ?)", block)
+
+    def deal(self, study_hash: bytes, aggregator: str, already: int) -> Iterator[bytes]:
+        """An aggregator's seed of roots, and then the keys of all places, block by block.
+
+        Each byte is on disk before it leaves. Both aggregators get the same keys, now and later.
+
+        Args:
+            aggregator: the name in the caller's certificate.
+            already: bytes of keys that it has on its disk. If these are all, nothing is left to
+                send, and the dealer notes it: once both have said so, `sweep` forgets the keys.
+
+        Raises: RemoteProtocolError; MessageRefused for a study that is unknown or closed.
+        """
+        kept = self._open(study_hash)
+        if aggregator not in kept.nodes:
+            raise RemoteProtocolError(
+                f"{aggregator} asked for keys of people, and the study's aggregators are "
+                f"{' and '.join(kept.nodes)}",
+                culprit=aggregator,
+            )
+        is_all, side = already == kept.total, kept.nodes.index(aggregator)
+        if not 0 <= already <= kept.dealt or not (kept.seeds or is_all):
+            raise RemoteProtocolError(
+                f"{aggregator} says that it has {already} bytes of keys of people. The dealer has "
+                f"dealt {kept.dealt}, and forgets them once both aggregators have said that they "
+                "have all. If one has lost them, the study needs another name, and new answers",
+                culprit=aggregator,
+            )
+        if is_all:
+            with self._change() as db:
+                bits = 1 << side, kept.id
+                db.execute("UPDATE surveys SET confirmed = confirmed | ? WHERE id = ?", bits)
+            return iter(())
+        return self._parts(kept, side, already)
+
+    def secrets(
+        self, study_hash: bytes, requests: Sequence[tuple[int, bytes, bytes]]
+    ) -> list[bytes | MessageRefused]:
+        """The secret of each place, sealed to the device; or why it does not get it.
+
+        The secret is deleted with the commit that stores the sealed answer. The device that asks
+        again gets the same bytes.
+
+        Args: requests: place, the device's X25519 key, and a signature by the key of the place.
+
+        Raises: MessageRefused for a study that is unknown, closed or not open yet.
+        """
+        with self._change():
+            kept = self._open(study_hash)
+            if kept.dealt < kept.total:
+                raise MessageRefused(
+                    "the study is not open yet: the dealer still deals its keys. Try again later"
+                )
+            replies = [self._secret(kept, *request) for request in requests]
+        failpoint("people_secret_stored")
+        return replies
+
+    def sweep(self) -> None:
+        """Forget seeds and keys that both aggregators have, and all of a study that has closed."""
+        with self._dealing, self._lock, self._disk():
+            now = (self._now(),)
+            with self._change() as db:
+                db.execute("INSERT INTO past SELECT hash FROM surveys WHERE closes <= ?", now)
+                db.execute("DELETE FROM surveys WHERE closes <= ?", now)
+                have_all = "confirmed = ? AND seeds != x''"
+                db.execute(f"UPDATE surveys SET seeds = x'' WHERE {have_all}", (BOTH,))
+            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            dealt = {self._file(kept) for kept in self._select("seeds != x''")}
+            for path in set(self._folder.glob("*.keys")) - dealt:
+                path.unlink()
+
+    # --- dealing ------------------------------------------------------------------------------
+
+    def _parts(self, kept: DealtSurvey, side: int, at: int) -> Iterator[bytes]:
+        """The seed, and the keys from byte `at` on. They are dealt as far as somebody asks."""
+        yield kept.seeds[side * SEED_BYTES :][:SEED_BYTES]
+        while at < kept.total:
+            self._deal_beyond(kept.survey.hash, at)
+            size = min(kept.block_bytes - at % kept.block_bytes, kept.total - at)
+            with self._disk(), self._file(kept).open("rb") as file:
+                file.seek(at)
+                part = file.read(size)
+                if len(part) < size:
+                    raise OSError("the file of dealt keys is shorter than what was dealt")
+            at += size
+            yield part
+
+    def _deal_beyond(self, study_hash: bytes, at: int) -> None:
+        """Deal the next blocks, unless bytes beyond `at` are on disk."""
+        with self._dealing, self._disk():
+            kept = self._open(study_hash)
+            if kept.dealt > at:
+                return
+            path = self._file(kept)
+            path.touch(mode=0o600)
+            with path.open("r+b") as file:
+                file.seek(kept.dealt)
+                first = kept.dealt // kept.block_bytes
+                for places in islice(kept.survey.blocks(), first, first + BLOCKS_AT_ONCE):
+                    file.write(self._block(kept, places))
+                dealt = file.tell()
+                file.flush()
+                os.fsync(file.fileno())
+            fsync_folder(self._folder)
+            failpoint("people_dealt_block")
+            with self._change() as db:
+                db.execute("UPDATE surveys SET dealt = ? WHERE id = ?", (dealt, kept.id))
+
+    def _block(self, kept: DealtSurvey, places: range) -> bytes:
+        """The keys of a block of places."""
+        row = kept.id * BLOCKS + places.start // PLACES_AT_ONCE
+        with self._lock:
+            found = self._db.execute("SELECT secrets FROM blocks WHERE id = ?", (row,))
+            (data,) = found.fetchone()
+        secrets = [data[at : at + SECRET_BYTES] for at in range(0, len(data), SECRET_BYTES)]
+        both = [
+            roots(kept.survey, kept.seeds[at : at + SEED_BYTES], places.start, places.stop)
+            for at in (0, SEED_BYTES)
+        ]
+        cells = offsets(kept.survey, places.start, secrets)
+        tree_hash = FixedKeyHash(kept.survey.hash_key)
+        return generate(kept.survey.cells, cells, np.stack(both), tree_hash).encode()
+
+    def _file(self, kept: DealtSurvey) -> Path:
+        return self._folder / f"{kept.survey.hash.hex()}.keys"
+
+    # --- the database -------------------------------------------------------------------------
+
+    def _secret(
+        self, kept: DealtSurvey, place: int, device: bytes, signature: bytes
+    ) -> bytes | MessageRefused:
+        """The reply to one request, inside a transaction."""
+        survey, db = kept.survey, self._db
+        if not 0 <= place < survey.places:
+            return MessageRefused(
+                f"the study has places from 0 to {survey.places - 1}, and a request for place "
+                f"{place} came: use the token that belongs to this study"
+            )
+        row, number = kept.id * BLOCKS + place // PLACES_AT_ONCE, place % PLACES_AT_ONCE
+        with db.blobopen("blocks", "keys", row, readonly=True) as keys:
+            keys.seek(number * KEY_BYTES)
+            key = keys.read(KEY_BYTES)
+        found = "SELECT device, sealed FROM opened WHERE survey = ? AND place = ?"
+        former, sealed = db.execute(found, (kept.id, place)).fetchone() or (b"", b"")
+        try:
+            check_secret_request(survey, place, key, device, signature, former)
+            if not former:
+                with db.blobopen("blocks", "secrets", row) as secrets:
+                    secrets.seek(number * SECRET_BYTES)
+                    own = secrets.read(SECRET_BYTES)
+                    sealed = seal_secret(survey, place, device, own, self._entropy)
+                    secrets.seek(number * SECRET_BYTES)
+                    secrets.write(bytes(SECRET_BYTES))
+                opened = kept.id, place, device, sealed
+                db.execute("INSERT INTO opened VALUES (?, ?, ?, ?)", opened)
+        except MessageRefused as refused:
+            return refused
+        return sealed
+
+    def _open(self, study_hash: bytes) -> DealtSurvey:
+        """A study that has not closed. Raises: MessageRefused."""
+        for kept in self._select("hash = ? AND closes > ?", study_hash, self._now()):
+            return kept
+        raise MessageRefused(
+            "this dealer has no such study of people, or it has closed: check its closing time, "
+            "and that it names this dealer"
+        )
+
+    def _select(self, where: str, *values: object) -> list[DealtSurvey]:
+        columns = "id, hash, cells, places, fewest, closes, first, second, seeds, dealt"
+        with self._lock, self._disk():
+            found = self._db.execute(f"SELECT {columns} FROM surveys WHERE {where}", values)
+            return [
+                DealtSurvey(row[0], Survey(*row[1:5]), row[5], row[6:8], *row[8:]) for row in found
+            ]
+
+    @contextmanager
+    def _change(self) -> Iterator[sqlite3.Connection]:
+        """A transaction, which is on disk when the block has ended."""
+        with self._lock, self._disk(), self._db:
+            self._db.execute("BEGIN IMMEDIATE")
+            yield self._db
+
+    @contextmanager
+    def _disk(self) -> Iterator[None]:
+        """Turn a refusal by SQLite or the disk into a ConfigError."""
+        try:
+            yield
+        except (sqlite3.Error, OSError) as error:
+            raise ConfigError(
+                "the dealer cannot use its folder of people: a folder was expected that this "
+                "process alone reads and writes. Check the disk and the permissions, and that no "
+                "other dealer has it",
+                detail=f"{self._folder}: {type(error).__name__}: {error}",
+            ) from error

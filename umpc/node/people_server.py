@@ -1,0 +1,243 @@
+"""The calls to an aggregator about studies of people: opened, compared, counted and added up.
+
+| call | the node |
+|---|---|
+| OpenPeople | asks its rules and its administrator; stores places and the dealer's keys |
+| ListPeople | closes the study, and lists its rows of (place, receipt) |
+| CountPeople | signs the rows that the other aggregator has, too, once |
+| SumPeople | checks both signatures, and adds up its share of the table |
+
+Only the study's own coordinator may call. Each step is on disk before its answer leaves, so every
+call may come again. People themselves call elsewhere (`transport/people_door.py`).
+
+*Reveals*: who came, to the coordinator and with it to everybody; nothing else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any
+
+from umpc.errors import AuditError, RemoteProtocolError, StudyError, UmpcError
+from umpc.mpc.fss.point import key_bytes
+from umpc.node.audit.trail import about, of_failure
+from umpc.node.datasets import Dataset, Datasets
+from umpc.node.people_store import PeopleStore
+from umpc.people.messages import PLACES_AT_ONCE, STATEMENT_BYTES
+from umpc.proto.v1 import umpc_pb2 as pb
+from umpc.protocols.people.terms import messages_of, survey_of
+from umpc.protocols.registry import check_new_run, decode_study
+from umpc.study.document import Study, dealer_of
+from umpc.transport.blocking import progress, pulled, take_places, told
+from umpc.transport.identity import Identity, credentials_of
+from umpc.transport.status import refusal_of
+from umpc.transport.stream import RpcStream, as_received
+from umpc.transport.tls import AnyContext, dealer_stub, peer_of, read
+
+log = logging.getLogger("umpc.people")
+QUIET_SECONDS = 120
+"""Seconds without a word of the dealer until it counts as hanging."""
+PARTS_AHEAD = 2
+
+
+class PeopleCalls:
+    """These calls of a node's servicer. Args: public: what others may know of its errors."""
+
+    def __init__(
+        self, identity: Identity, datasets: Datasets, public: Callable[[UmpcError], UmpcError]
+    ):
+        self.identity = identity
+        self.datasets = datasets
+        self._public = public
+
+    # --- open ---------------------------------------------------------------------------------
+
+    async def OpenPeople(self, requests: object, context: AnyContext) -> None:
+        """Take a study of people up, with the key of each place and the dealer's keys."""
+        async with self._answering(context, "open") as call:
+            first = await read(context)
+            if first is None:
+                raise RemoteProtocolError(f"{call.caller} opened no study", culprit=call.caller)
+            call.study = study = survey_of(decode_study(first.study))
+            store = await asyncio.to_thread(self._admitted, call)
+            keys = pulled(partial(read, context))
+            await told(context, "places", lambda _: take_places(store, study, keys))
+            await self._fetch(study, store, context)
+            key, signature = await asyncio.to_thread(store.opened, study.hash)
+            await call.record("opened")
+            opened = pb.PeopleOpened(
+                box_key=key,
+                certificate=credentials_of(self.identity).certificate,
+                signature=signature,
+            )
+            await context.write(pb.PeopleOpening(opened=opened))
+            log.info("study %r of %s is open for people", study.name, call.caller)
+
+    def _admitted(self, call: _Call) -> PeopleStore:
+        """Return the place for a study that the site's rules and its administrator allow."""
+        study = call.known
+        study.index_of(self.identity.name)
+        call.dataset = dataset = self.datasets.of(study)
+        call.check_caller()
+        self.datasets.check(study)
+        check_new_run(study)
+        dataset.admission.admit(study)
+        assert dataset.people is not None  # an aggregator alone admits it
+        return dataset.people
+
+    async def _fetch(self, study: Study, store: PeopleStore, context: AnyContext) -> None:
+        """Fetch the dealer's keys from where the disk ends, and tell the dealer that all are here.
+
+        Raises: RemoteProtocolError if the dealer sends more or fewer.
+        """
+        messages, (dealer, address) = messages_of(study), dealer_of(study)
+        total = messages.places * key_bytes(messages.cells)
+        at_once = PLACES_AT_ONCE * key_bytes(messages.cells)
+        already = -1
+        while already < total:
+            already = await asyncio.to_thread(store.keys_so_far, study.hash)
+            stream: RpcStream[Any, pb.PeoplePart] = RpcStream(
+                dealer, "open", as_received, ahead=PARTS_AHEAD
+            )
+            try:
+                await stream.connect(self.identity, "dealer", address)
+                request = pb.PeopleStudy(hash=study.hash, already=already)
+                stream.begin(dealer_stub(stream.channel).PeopleKeys(request))
+                if seed := (await stream.next("open", QUIET_SECONDS)).data:
+                    await asyncio.to_thread(store.take_seed, study.hash, seed)
+                waiting, done = bytearray(), already
+                while seed and (data := (await stream.next("open", QUIET_SECONDS)).data):
+                    waiting += data
+                    size = min(at_once, total - done)
+                    if len(waiting) > total - done:
+                        raise stream.violation("sent more keys than the study has places")
+                    if len(waiting) >= size:
+                        block = bytes(waiting[:size])
+                        await asyncio.to_thread(store.take_keys, study.hash, block)
+                        del waiting[:size]
+                        done += size
+                        await context.write(progress("keys", done, total))
+                if done < total or waiting:
+                    raise stream.violation("sent fewer keys than the study has places")
+            finally:
+                await stream.close()
+
+    # --- count --------------------------------------------------------------------------------
+
+    async def ListPeople(self, request: pb.PeopleStudy, context: AnyContext) -> None:
+        """Close the study if its time is over, and list who came."""
+        async with self._answering(context, "compare") as call:
+            store = await asyncio.to_thread(self._opened, call, request.hash)
+            await asyncio.to_thread(store.close_study, request.hash)
+            rows = await asyncio.to_thread(store.rows, request.hash)
+            while part := await asyncio.to_thread(next, rows, b""):
+                await context.write(pb.PeoplePart(data=part))
+            await context.write(pb.PeoplePart())
+
+    async def CountPeople(self, requests: object, context: AnyContext) -> None:
+        """Sign whom this aggregator counts."""
+        async with self._answering(context, "compare") as call:
+            first = await read(context)
+            study_hash = first.hash if first is not None else b""
+            store = await asyncio.to_thread(self._opened, call, study_hash)
+            (other,) = {node.name for node in call.known.nodes} - {self.identity.name}
+            rows = (part.data for part in pulled(partial(read, context)))
+            statement, signature = await told(
+                context, "compare", lambda _: store.count(study_hash, rows, other)
+            )
+            counted = pb.PeopleCounted(
+                statement=statement,
+                signature=signature,
+                certificate=credentials_of(self.identity).certificate,
+            )
+            await context.write(pb.PeopleOpening(counted=counted))
+
+    async def SumPeople(self, request: pb.PeopleSigned, context: AnyContext) -> None:
+        """Add up the share of the table, of the people whom both have signed."""
+        async with self._answering(context, "add up") as call:
+            store = await asyncio.to_thread(self._opened, call, request.hash)
+            verify = credentials_of(self.identity).verify
+            if len(request.certificates) != len(call.known.nodes):
+                raise RemoteProtocolError(
+                    f"{call.caller} brought {len(request.certificates)} certificates, and those of "
+                    "both aggregators were expected",
+                    culprit=call.caller,
+                )
+            holders = [verify(certificate) for certificate in request.certificates]
+            names = [(holder.name, holder.role) for holder in holders]
+            if names != [(node.name, "node") for node in call.known.nodes]:
+                raise RemoteProtocolError(
+                    f"{call.caller} brought certificates of others than the study's aggregators",
+                    culprit=call.caller,
+                )
+            points = [holder.key for holder in holders]
+            signed = request.statement, points, list(request.signatures)
+            await told(context, "add up", lambda tell: store.add_up(request.hash, *signed, tell))
+            n = int.from_bytes(request.statement[: STATEMENT_BYTES - 32], "little")
+            await call.record("counted", f"{n} people")
+            await context.write(pb.PeopleOpening(opened=pb.PeopleOpened()))
+
+    def _opened(self, call: _Call, study_hash: bytes) -> PeopleStore:
+        """Return the place of a study that was opened here by this coordinator."""
+        for dataset in self.datasets.found:
+            if dataset.people is not None:
+                call.study, call.dataset = dataset.people.study(study_hash), dataset
+                call.check_caller()
+                return dataset.people
+        raise StudyError(f"{self.identity.name} is no aggregator of people: correct the study")
+
+    @asynccontextmanager
+    async def _answering(self, context: AnyContext, step: str) -> AsyncIterator[_Call]:
+        """One call: its failure ends it with a typed status, and is in log and audit trail."""
+        call = _Call(peer_of(context).name)
+        try:
+            yield call
+        except UmpcError as error:
+            log.warning("people, step %s: %s: %s", step, type(error).__name__, error.message)
+            if error.detail:
+                log.warning("for the administrator only: %s", error.detail)
+            await call.record_failure(error, step)
+            error.step = error.step or step
+            await context.abort(*refusal_of(self._public(error), call.caller))
+
+
+class _Call:
+    """One call of a coordinator, and the study that it is about, as soon as that is known."""
+
+    def __init__(self, caller: str):
+        self.caller = caller
+        self.study: Study | None = None
+        self.dataset: Dataset | None = None
+
+    @property
+    def known(self) -> Study:
+        assert self.study is not None
+        return self.study
+
+    def check_caller(self) -> None:
+        """Raises: StudyError for another coordinator than the study's."""
+        if self.caller != self.known.coordinator:
+            raise StudyError(
+                f"this is a study of coordinator {self.known.coordinator!r}, and {self.caller!r} "
+                "called: only the study's own coordinator may",
+                culprit=self.caller,
+            )
+
+    async def record(self, event: str, note: str = "") -> None:
+        """Append a row to the audit trail, on disk when it returns. Raises: AuditError."""
+        if self.dataset is not None:
+            row = about(event, self.study, self.caller, note)
+            await asyncio.to_thread(self.dataset.audit.append, row)
+
+    async def record_failure(self, error: UmpcError, step: str) -> None:
+        """Append the row of a refusal."""
+        if self.dataset is not None:
+            row = of_failure(error, self.study, self.caller, step)
+            try:
+                await asyncio.to_thread(self.dataset.audit.append, row)
+            except AuditError as failure:
+                log.error("%s", failure.message)

@@ -1,0 +1,534 @@
+"""A person's device: it checks an invitation, sends one message, and keeps the receipts.
+
+The device of a script sends the messages of many people, in batches. Both keep all in one file, in
+SQLite, which only its owner can read:
+
+| step of a place | what the file has | what leaves next |
+|---|---|---|
+| ASKED | key of the place, the request's own key, the person's cell | the request of the secret |
+| MADE | cell, receipt, both boxes | the boxes: these bytes, however often they are sent |
+| DONE | receipt, and both aggregators' signatures of it | nothing |
+
+Each step is on disk before the next one begins, so a device goes on after a crash where it was. The
+secret and the nonce are never on disk, and keys, cell and boxes are deleted once both receipts are
+there. Two messages under one secret would show how their values differ. Therefore another value
+for a place is refused, and no second pair of boxes is ever made for it.
+
+*Trust.* A device trusts the invitation's authority. The certificates of both aggregators, their
+signatures of study and box keys, and each door's certificate are checked against it.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from asyncio import gather
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+import numpy as np
+
+from umpc.crypto.signing import is_signature, point_of
+from umpc.decoding import decode
+from umpc.errors import (
+    CertificateError,
+    ConfigError,
+    DataError,
+    EncodingError,
+    MessageRefused,
+    NotNumeric,
+    OutOfBounds,
+    RemoteProtocolError,
+    StudyError,
+    UmpcError,
+    UnknownField,
+)
+from umpc.failpoints import failpoint
+from umpc.node.table.conversions import BOOLEANS, PLAIN, normal
+from umpc.people.messages import (
+    NONCE_BYTES,
+    Entropy,
+    Survey,
+    make_box,
+    offset,
+    open_secret,
+    opened_statement,
+    receipt,
+    receipt_statement,
+    row,
+    secret_request,
+)
+from umpc.protocols.people.settings import PeopleSettings
+from umpc.protocols.people.terms import cells_of, messages_of, survey_of
+from umpc.protocols.registry import decode_study
+from umpc.study.document import Study, dealer_of
+from umpc.study.parts import exact
+from umpc.text_file import read_text, write_text
+from umpc.transport.certificates import clock, public_key_of, verify_certificate
+from umpc.ustat.schema import FieldSchema, Schema
+
+if TYPE_CHECKING:
+    from umpc.transport.people_door import Door
+
+AT_ONCE = 256
+"""Places in one call."""
+ASKED, MADE, DONE = range(3)
+"""The steps of a place."""
+Item = TypeVar("Item")
+Replies = Sequence[bytes | UmpcError]
+"""What came for each item of a call: bytes, or why it was refused."""
+
+
+def in_batches(items: Iterable[Item], size: int = AT_ONCE) -> Iterator[list[Item]]:
+    """The items in lists of this size; the last one may be shorter."""
+    left = iter(items)
+    while batch := list(islice(left, size)):
+        yield batch
+
+
+# --- the invitation -------------------------------------------------------------------------------
+
+
+class DoorEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The public door of a process.
+
+    box_key, certificate (in DER) and its signature of the box key: of an aggregator only.
+    """
+
+    name: str
+    address: str
+    box_key: bytes = b""
+    certificate: bytes = b""
+    signature: bytes = b""
+
+
+class PeopleInvitation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """All that a device needs beside its token. It is public.
+
+    study: the document, as canonical JSON. ca: the authority's certificate, in PEM. aggregators: in
+    the study's order.
+    """
+
+    study: str
+    ca: str
+    dealer: DoorEntry
+    aggregators: tuple[DoorEntry, DoorEntry]
+
+    def encode(self) -> bytes:
+        """The invitation as JSON, for a file."""
+        return msgspec.json.format(msgspec.json.encode(self), indent=1) + b"\n"
+
+
+@dataclass(frozen=True)
+class Invited:
+    """An invitation that was checked. keys: the points of both aggregators' certificates."""
+
+    invitation: PeopleInvitation
+    study: Study
+    survey: Survey
+    keys: tuple[bytes, ...]
+
+
+def check_invitation(data: bytes) -> Invited:
+    """Check an invitation against its own authority.
+
+    Raises: EncodingError, StudyError, CertificateError; RemoteProtocolError naming an aggregator.
+    """
+    try:
+        invitation = decode(data, PeopleInvitation)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise EncodingError(
+            f"an invitation was expected, which `umpc people open` writes, and this is none "
+            f"({error}): get the file again from the organiser"
+        ) from error
+    study = decode_study(invitation.study.encode())
+    if not isinstance(study.settings, PeopleSettings) or survey_of(study) != study:
+        raise StudyError(
+            "an invitation to a study of people that is not counted yet was expected, and this is "
+            "of another study: get the file again from the organiser"
+        )
+    survey = messages_of(study)
+    named = (invitation.dealer.name, *(each.name for each in invitation.aggregators))
+    if named != (dealer_of(study)[0], *(node.name for node in study.nodes)):
+        raise StudyError(
+            f"the invitation has doors of {', '.join(named)}, and the study has other names: get "
+            "the file again from the organiser"
+        )
+    keys = tuple(
+        _checked_key(survey, side, door, invitation.ca)
+        for side, door in enumerate(invitation.aggregators)
+    )
+    return Invited(invitation, study, survey, keys)
+
+
+def _checked_key(survey: Survey, side: int, door: DoorEntry, ca: str) -> bytes:
+    """The point of an aggregator's certificate, which signed its box key. Raises: as above."""
+    shown = verify_certificate(door.certificate, ca.encode(), now=clock())
+    if shown != (door.name, "node"):
+        raise CertificateError(
+            f"the invitation shows a certificate of {shown[1]} {shown[0]!r} for the aggregator "
+            f"{door.name!r}: do not answer, and tell the organiser",
+            culprit=door.name,
+        )
+    key = point_of(public_key_of(door.certificate))
+    if not is_signature(key, opened_statement(survey, side, door.box_key), door.signature):
+        raise RemoteProtocolError(
+            f"{door.name} has not signed this study with this key of its boxes: do not answer, and "
+            "tell the organiser",
+            culprit=door.name,
+            step="invitation",
+        )
+    return key
+
+
+# --- what a person answers ------------------------------------------------------------------------
+
+
+def answered_cells(
+    study: Study, answers: Sequence[Mapping[str, str]], table: str = "", first: int = 1
+) -> list[int]:
+    """Each person's cell. No value is rounded, and none counts as another one.
+
+    Args:
+        answers: of each person field → value, as text that a node's table may have.
+        table: a file whose rows they are, from row `first` on; empty for a person's own words.
+
+    Raises: UnknownField, NotNumeric, OutOfBounds naming the field, and the row of a table.
+    """
+    units = []
+    for number, answer in enumerate(answers, first):
+        try:
+            units.append(_units_of(study.schema, answer))
+        except DataError as error:
+            where = f"{table}, row {number}: " if table else ""
+            raise type(error)(f"{where}{error.message}") from None
+    columns = np.array(units, np.int64).T
+    names = [schema.name for schema in study.schema]
+    return cells_of(study, dict(zip(names, columns, strict=True)))
+
+
+def _units_of(schema: Schema, answer: Mapping[str, str]) -> list[int]:
+    names = [each.name for each in schema]
+    if answer.keys() != set(names):
+        raise UnknownField(
+            f"one value for each of {', '.join(names)} was expected, and values for "
+            f"{', '.join(answer) or 'none of them'} came: give each field once"
+        )
+    return [units_of(each, answer[each.name]) for each in schema]
+
+
+def units_of(schema: FieldSchema, text: str) -> int:
+    """A value in steps of its field, read as a node reads it. Raises: NotNumeric, OutOfBounds."""
+    where = f"field {schema.name!r}"
+    if schema.categories:
+        word = normal(text)
+        for place, label in enumerate(schema.categories):
+            if normal(label) == word:
+                return place
+        raise OutOfBounds(
+            f"{where}: one of {', '.join(map(repr, schema.categories))} was expected, and another "
+            "word came: choose one of them"
+        )
+    plain = PLAIN.plain(text)
+    try:
+        value = exact(plain or str(BOOLEANS[normal(text)]), where)
+    except (KeyError, StudyError):
+        raise NotNumeric(
+            f"{where}: a number such as 3 or 0.5 was expected, and none came: correct the value"
+        ) from None
+    if not schema.lower <= value <= schema.upper:
+        raise OutOfBounds(
+            f"{where}: a number from {schema.lower} to {schema.upper} was expected, and another "
+            "one came: the study takes no other, so correct the value, or do not answer"
+        )
+    units = value / schema.resolution
+    if units.denominator != 1:
+        raise OutOfBounds(
+            f"{where}: a multiple of {schema.resolution} was expected, and another number came: "
+            "round the value yourself as you mean it"
+        )
+    return int(units)
+
+
+# --- the device -----------------------------------------------------------------------------------
+
+TABLES = """
+CREATE TABLE IF NOT EXISTS study (hash BLOB PRIMARY KEY);
+CREATE TABLE IF NOT EXISTS places (
+    place INTEGER PRIMARY KEY, step INTEGER NOT NULL, cell INTEGER, seed BLOB, device BLOB,
+    receipt BLOB, first BLOB, second BLOB, signed_first BLOB, signed_second BLOB);
+"""
+
+
+@dataclass(frozen=True)
+class Respondent:
+    """Whose message a device sends. signing_seed: of the place's key. cell: that of the answer."""
+
+    place: int
+    signing_seed: bytes = field(repr=False)
+    cell: int = field(repr=False)
+
+
+class Receipt(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a person keeps. Bytes are in hexadecimal.
+
+    signatures: of both aggregators, in the study's order.
+    """
+
+    study: str
+    place: int
+    receipt: str
+    signatures: tuple[str, str]
+
+    def encode(self) -> str:
+        """The receipt as one line of JSON."""
+        return msgspec.json.encode(self).decode()
+
+    @property
+    def row(self) -> bytes:
+        """The row of the counted list that belongs to it."""
+        return row(self.place, bytes.fromhex(self.receipt))
+
+
+def read_receipt(line: str, invited: Invited) -> Receipt:
+    """A receipt of this study, which both aggregators have signed.
+
+    Raises: EncodingError, MessageRefused.
+    """
+    try:
+        found = decode(line.encode(), Receipt)
+        told, *signed = map(bytes.fromhex, (found.receipt, *found.signatures))
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        raise EncodingError(
+            f"a receipt was expected, as `umpc people submit` writes it, and this is none "
+            f"({error}): correct the path"
+        ) from error
+    for side, (key, signature) in enumerate(zip(invited.keys, signed, strict=True)):
+        statement = receipt_statement(invited.survey, side, found.place, told)
+        if not is_signature(key, statement, signature):
+            name = invited.invitation.aggregators[side].name
+            raise MessageRefused(
+                f"{name} has not signed this receipt of place {found.place} in this study: give "
+                "the invitation that belongs to the receipt"
+            )
+    return found
+
+
+class Device:
+    """The messages of one study that leave from one machine.
+
+    Args: path: of the device's file, which may be there from an earlier run.
+
+    Raises: ConfigError if the file is of another study, damaged, or in use.
+    """
+
+    def __init__(self, path: Path, invited: Invited, entropy: Entropy = os.urandom):
+        self._invited, self._entropy = invited, entropy
+        self.refused: dict[int, UmpcError] = {}
+        """Place → why its message was not taken in this run."""
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+        try:
+            self._db = sqlite3.connect(path)
+            # two processes with one file would make two pairs of boxes for a place
+            self._db.execute("PRAGMA locking_mode = EXCLUSIVE")
+            self._db.execute("PRAGMA journal_mode = WAL")
+            self._db.execute("PRAGMA synchronous = FULL")
+            self._db.execute("PRAGMA secure_delete = ON")
+            self._db.executescript(TABLES)
+            with self._db:
+                self._db.execute("INSERT OR IGNORE INTO study VALUES (?)", (invited.survey.hash,))
+                studies = self._db.execute("SELECT count(*) FROM study").fetchone()[0]
+        except sqlite3.Error as error:
+            raise ConfigError(
+                f"{path} cannot be used as the file of a device ({error}): end the other process "
+                "that uses it, or give another name"
+            ) from error
+        if studies != 1:
+            with self._db:
+                self._db.execute("DELETE FROM study WHERE hash = ?", (invited.survey.hash,))
+            self.close()
+            raise ConfigError(
+                f"{path} is a device's file of another study: give another name for this one"
+            )
+
+    def close(self) -> None:
+        """End with all on disk. What was deleted is then in no file of the database."""
+        self._db.close()
+
+    async def send(
+        self,
+        people: Iterable[Respondent],
+        dealer: Door,
+        aggregators: Sequence[Door],
+        tell: Callable[[int], None] = lambda sent: None,
+    ) -> None:
+        """Send the messages of these people, and then those that an earlier run left behind.
+
+        A place that is done is left alone. `refused` has those that were not taken.
+
+        Args:
+            dealer, aggregators: their public doors.
+            tell: is told how many places a call has finished.
+
+        Raises: MessageRefused for another value of a place; TransportError; RemoteProtocolError.
+            The same call afterwards goes on from there.
+        """
+        for batch in in_batches(people):
+            self._add(batch)
+            places = [each.place for each in batch]
+            await self._advance(places, dealer, aggregators)
+            tell(len(places))
+        for places in self._left():
+            await self._advance(places, dealer, aggregators)
+            tell(len(places))
+
+    def _add(self, people: Sequence[Respondent]) -> None:
+        """Put the places that are new into the file. Raises: MessageRefused for another value."""
+        with self._db:
+            for each in people:
+                found = self._db.execute("SELECT cell FROM places WHERE place = ?", (each.place,))
+                former = found.fetchone()
+                if former is None:
+                    self._db.execute(
+                        "INSERT INTO places (place, step, cell, seed, device) "
+                        "VALUES (?, ?, ?, ?, ?)",
+                        (each.place, ASKED, each.cell, each.signing_seed, self._entropy(32)),
+                    )
+                elif former[0] not in (None, each.cell):
+                    raise MessageRefused(
+                        f"place {each.place} has answered with another value, and a place has one: "
+                        "give that value again, and the device sends the message that it has made"
+                    )
+
+    def _left(self) -> Iterator[list[int]]:
+        """The places that are not done, batch by batch, but those that were refused now."""
+        last = -1
+        query = "SELECT place FROM places WHERE step < ? AND place > ? ORDER BY place LIMIT ?"
+        while rows := self._db.execute(query, (DONE, last, AT_ONCE)).fetchall():
+            last = rows[-1][0]
+            if places := [place for (place,) in rows if place not in self.refused]:
+                yield places
+
+    def _rows(self, step: int, places: Sequence[int], columns: str) -> list[Any]:
+        marks = ", ".join("?" * len(places))
+        query = f"SELECT place, {columns} FROM places WHERE step = ? AND place IN ({marks})"
+        return self._db.execute(query, (step, *places)).fetchall()
+
+    async def _advance(
+        self, places: Sequence[int], dealer: Door, aggregators: Sequence[Door]
+    ) -> None:
+        if asked := self._rows(ASKED, places, "cell, seed, device"):
+            await self._make(asked, dealer)
+        if made := self._rows(MADE, places, "receipt, first, second"):
+            await self._deliver(made, aggregators)
+        failures = [self.refused[place] for place in places if place in self.refused]
+        if len(failures) == AT_ONCE:
+            # closed, not open yet, or the tokens of another study: all others meet the same
+            raise failures[0]
+
+    async def _make(self, rows: Sequence[Any], dealer: Door) -> None:
+        """Fetch the secrets, and make both boxes: on disk before one of them leaves."""
+        survey, doors = self._invited.survey, self._invited.invitation.aggregators
+        requests = [
+            (place, *secret_request(survey, place, seed, own)) for place, _, seed, own in rows
+        ]
+        replies = await dealer.secrets(survey.hash, requests)
+        made = []
+        for (place, cell, seed, own), sealed in self._taken(rows, replies):
+            secret = open_secret(survey, place, own, sealed)
+            number = (cell - offset(survey, place, secret)) % survey.cells
+            nonce = self._entropy(NONCE_BYTES)
+            boxes = [
+                make_box(survey, side, door.box_key, place, number, nonce, seed, self._entropy(32))
+                for side, door in enumerate(doors)
+            ]
+            made.append((MADE, receipt(survey, place, number, nonce), *boxes, place, ASKED))
+        with self._db:
+            self._db.executemany(
+                "UPDATE places SET step = ?, receipt = ?, first = ?, second = ?, seed = NULL, "
+                "device = NULL WHERE place = ? AND step = ?",
+                made,
+            )
+        failpoint("boxes-on-disk")
+
+    async def _deliver(self, rows: Sequence[Any], aggregators: Sequence[Door]) -> None:
+        """Send the boxes to both aggregators. Where both have signed, delete what led to them."""
+        survey = self._invited.survey
+        calls = [
+            door.submit(survey.hash, [(each[0], each[2 + side]) for each in rows])
+            for side, door in enumerate(aggregators)
+        ]
+        replies = await gather(*calls)
+        signed: list[dict[int, bytes]] = []
+        for side, reply in enumerate(replies):
+            signed.append({})
+            for (place, told, *_), data in self._taken(rows, reply):
+                statement = receipt_statement(survey, side, place, told)
+                if data[:32] != told or not is_signature(
+                    self._invited.keys[side], statement, data[32:]
+                ):
+                    name = self._invited.invitation.aggregators[side].name
+                    raise RemoteProtocolError(
+                        f"{name} gave no valid receipt for place {place}: keep the device's file, "
+                        "and tell the organiser",
+                        culprit=name,
+                        step="receipt",
+                    )
+                signed[side][place] = data[32:]
+        done = [
+            (DONE, signature, signed[1][place], place)
+            for place, signature in signed[0].items()
+            if place in signed[1]
+        ]
+        with self._db:
+            self._db.executemany(
+                "UPDATE places SET step = ?, signed_first = ?, signed_second = ?, cell = NULL, "
+                "first = NULL, second = NULL WHERE place = ?",
+                done,
+            )
+
+    def _taken(self, rows: Sequence[Any], replies: Replies) -> Iterator[tuple[Any, bytes]]:
+        """The rows that were not refused, with what came for them."""
+        for each, reply in zip(rows, replies, strict=True):
+            if isinstance(reply, bytes):
+                yield each, reply
+            else:
+                self.refused[each[0]] = reply
+
+    def receipts(self) -> Iterator[Receipt]:
+        """The receipts of all places that are done, by place."""
+        query = "SELECT place, receipt, signed_first, signed_second FROM places WHERE step = ?"
+        with closing(self._db.execute(f"{query} ORDER BY place", (DONE,))) as found:
+            for place, told, first, second in found:
+                study = self._invited.survey.hash.hex()
+                yield Receipt(study, place, told.hex(), (first.hex(), second.hex()))
+
+
+# --- the counted list -----------------------------------------------------------------------------
+
+
+def write_counted(path: Path, rows: Iterable[bytes]) -> None:
+    """Write the public list of those who are counted. Args: rows: place and receipt.
+
+    Raises: ConfigError.
+    """
+    lines = (f"{int.from_bytes(each[:8], 'little')},{each[8:].hex()}\n" for each in rows)
+    write_text(path, "place,receipt\n" + "".join(lines), "the counted list", ConfigError)
+
+
+def read_counted(path: Path) -> set[bytes]:
+    """The rows of a public list. Raises: ConfigError."""
+    text = read_text(path, "a list of those who are counted", ConfigError)
+    try:
+        pairs = [line.split(",") for line in text.splitlines()[1:]]
+        return {row(int(place), bytes.fromhex(told)) for place, told in pairs}
+    except (ValueError, OverflowError):
+        raise ConfigError(
+            f"{path}: a list of those who are counted was expected, as `umpc study run` writes it: "
+            "correct the path"
+        ) from None

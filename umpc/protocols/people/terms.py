@@ -1,0 +1,82 @@
+"""Who may come to a study of people, and whom it counts: read from the study, and checked.
+
+Dealer, coordinator and both aggregators check it, each for itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+
+import msgspec
+
+from umpc.errors import RemoteProtocolError, StudyError
+from umpc.people.messages import Survey, check_counted
+from umpc.protocols.grid.binding import grid_of
+from umpc.protocols.people.settings import CountedPeople, PeopleSettings, PeopleTerms
+from umpc.study.document import Study
+from umpc.study.sizes import Counted, Member
+from umpc.ustat.clear import Columns
+
+SHARE = "share"
+"""The one column of an aggregator: its share of the table, (cells,) of 64-bit words."""
+
+
+def terms_of(study: Study) -> PeopleTerms:
+    """Who may come, and when."""
+    return study.settings_as(PeopleSettings).people
+
+
+def survey_of(study: Study) -> Study:
+    """The study as people saw it, before anybody was counted. Its hash is in all their messages."""
+    return study.replaced(people=msgspec.structs.replace(terms_of(study), counted=""))
+
+
+def cells_of(study: Study, columns: Columns) -> list[int]:
+    """Each person's cell. Args: columns: field → (people,) int64, in steps of the field."""
+    found: list[int] = grid_of(study).cell_of(columns).tolist()
+    return found
+
+
+@lru_cache(maxsize=16)
+def messages_of(study: Study) -> Survey:
+    """All that messages of people are made of. Args: study: before or after it is closed."""
+    people = terms_of(study)
+    return Survey(survey_of(study).hash, grid_of(study).cells, people.places, people.fewest)
+
+
+def counted_of(study: Study) -> CountedPeople:
+    """Whom a study counts. Raises: StudyError for one that is not closed yet."""
+    signed = terms_of(study).signed
+    if signed is None:
+        raise StudyError(
+            f"the study {study.name!r} is not closed yet: no list of people is signed; "
+            "`umpc study run` asks both aggregators for it, from the closing time on"
+        )
+    return signed
+
+
+def check_count(study: Study, named: Mapping[str, Counted]) -> None:
+    """Each aggregator says as many people as both signed. Raises: RemoteProtocolError."""
+    n = counted_of(study).n
+    for name, said in named.items():
+        if said.records != n:
+            raise RemoteProtocolError(
+                f"{name} says that it counts {said.records} people, and both aggregators signed "
+                f"{n}; nothing was computed, and the study ends",
+                culprit=name,
+                step="agree",
+            )
+
+
+def check_signed(study: Study, members: Sequence[Member], keys: Sequence[bytes]) -> None:
+    """Both aggregators signed whom the study counts, and say so many.
+
+    Args: keys: by the members' certificates.
+
+    Raises: StudyError where the study is not closed; RemoteProtocolError.
+    """
+    # spec/people.py, `check_counted`
+    check_count(study, {member.name: member for member in members})
+    signed = counted_of(study)
+    check_counted(messages_of(study), signed.statement, keys, signed.signatures, study.coordinator)

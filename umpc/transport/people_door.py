@@ -1,0 +1,365 @@
+"""The public door of a dealer or an aggregator: calls of people, who have no certificate.
+
+TLS 1.3, in which only the server shows its certificate. People are known by the signatures inside
+their messages, so whoever reaches the address may call. The door bounds what a stranger costs:
+
+| what | bound |
+|---|---|
+| a message | MOST_BYTES, and MOST_AT_ONCE boxes or requests |
+| one address | so many boxes a second (IPv6: one network of 64 bits); a refused box costs as much |
+| one connection | MOST_STREAMS calls at a time; idle or old ones are closed |
+| calls that wait for the disk | MOST_WAITING of all callers |
+
+A slow caller holds its own connection and nothing else: what it asks is answered when all of it is
+there. Connections have no
+bound but the system's number of open files: a firewall before the door limits those of one address.
+
+*Client.* The door as a person's device calls it. It trusts one certificate, after it was checked
+against the consortium's authority, with name and role, and shows none.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from ipaddress import ip_address, ip_network
+from typing import Any, NoReturn, Self
+from urllib.parse import unquote
+
+from umpc.errors import EncodingError, LocalProtocolError, MessageRefused, UmpcError
+from umpc.proto import codec
+from umpc.proto.v1 import umpc_pb2 as pb
+from umpc.transport.connections import COMMON, LATE_SECONDS, bind, connect, decoding
+from umpc.transport.identity import Identity, nobody
+from umpc.transport.status import error_of, status_of
+from umpc.transport.tls import AnyContext, Channel, grpc, people_stub
+
+MOST_BYTES = 1 << 16
+MOST_AT_ONCE = 256
+"""The most boxes or requests of one message."""
+MOST_PER_SECOND = 2000
+"""Boxes a second of one address, unless the administrator says another number."""
+MOST_WAITING = 1 << 10
+THREADS = 16
+"""Calls that are answered at a time. The store writes for all of them together."""
+MOST_ADDRESSES = 1 << 16
+"""Addresses whose spending is remembered, those that called last."""
+MOST_STREAMS = 16
+SWEEP_SECONDS = 60
+
+OPTIONS = (
+    *((key, value) for key, value in COMMON if key != "grpc.max_receive_message_length"),
+    ("grpc.max_receive_message_length", MOST_BYTES),
+    ("grpc.so_reuseport", 0),
+    ("grpc.max_concurrent_streams", MOST_STREAMS),
+    ("grpc.server_handshake_timeout_ms", 10_000),
+    ("grpc.max_connection_idle_ms", 60_000),
+    ("grpc.max_connection_age_ms", 600_000),
+    ("grpc.max_connection_age_grace_ms", 60_000),
+)
+log = logging.getLogger("umpc.people")
+
+Answer = Callable[[bytes, Sequence[Any]], Sequence[bytes | MessageRefused]]
+"""A blocking call: a study's hash and requests → an answer to each."""
+AGAIN = "try again in a second"
+
+
+@dataclass(frozen=True)
+class Behind:
+    """The calls behind a door. The dealer's has secrets, and an aggregator's the others.
+
+    secrets: requests (place, device key, signature). submit: boxes (place, box).
+    counted: a study's hash → parts of its counted rows. sweep: forgets what is due.
+    """
+
+    secrets: Answer | None = None
+    submit: Answer | None = None
+    counted: Callable[[bytes], Iterator[bytes]] | None = None
+    sweep: Callable[[], None] = lambda: None
+
+
+class PublicDoor:
+    """The door's server.
+
+    Args:
+        listen: "host:port".
+        most: boxes a second of one address; 0 for MOST_PER_SECOND.
+    """
+
+    def __init__(self, identity: Identity, behind: Behind, listen: str, most: int = 0):
+        self._identity = identity
+        self._listen = listen
+        self._sweep = behind.sweep
+        self._sweeping: asyncio.Task[None] | None = None
+        self._counted = behind.counted
+        self._budget = Budget(most or MOST_PER_SECOND)
+        self._secrets = behind.secrets or self._has_none
+        self._submit = behind.submit or self._has_none
+        self._threads = ThreadPoolExecutor(THREADS, "people")
+        self._waiting = 0
+        self._server: grpc.aio.Server | None = None
+
+    def __str__(self) -> str:
+        return f"{self._identity.role} {self._identity.name}"
+
+    async def start(self) -> str:
+        """Listen. Returns: the address. Raises: AddressInUse, ConfigError."""
+        self._server = grpc.aio.server(options=OPTIONS)
+        unary, stream = grpc.unary_unary_rpc_method_handler, grpc.unary_stream_rpc_method_handler
+        methods: Any = {
+            "Secrets": (unary, self.Secrets, pb.SecretsRequest, pb.PeopleReplies),
+            "Submit": (unary, self.Submit, pb.SubmitRequest, pb.PeopleReplies),
+            "Counted": (stream, self.Counted, pb.PeopleStudy, pb.PeoplePart),
+        }
+        handlers = {
+            name: make(call, decoding(asked.FromString, streams=False), reply.SerializeToString)
+            for name, (make, call, asked, reply) in methods.items()
+        }
+        generic = grpc.method_handlers_generic_handler("umpc.v1.People", handlers)
+        self._server.add_generic_rpc_handlers((generic,))
+        address = await bind(self._server, self._identity, self._listen, public=True)
+        await self._server.start()
+        self._sweeping = asyncio.create_task(self._sweep_often())
+        return address
+
+    async def _sweep_often(self) -> None:
+        """Let what is behind the door forget what is due."""
+        while True:
+            await asyncio.sleep(SWEEP_SECONDS)
+            try:
+                await asyncio.to_thread(self._sweep)
+            except UmpcError as error:
+                log.error("%s", error.message)
+
+    async def stop(self, grace: float) -> None:
+        """Take no more calls, and end those that are not answered in so many seconds."""
+        if self._server is not None and self._sweeping is not None:
+            self._sweeping.cancel()
+            await self._server.stop(grace)
+        self._threads.shutdown(wait=False)
+
+    async def Secrets(self, request: Any, context: AnyContext) -> pb.PeopleReplies:
+        """Seal the secrets of places to devices."""
+        asked = await self._paid(request, context, "requests")
+        requests = [(each.place, each.device, each.signature) for each in asked]
+        return await self._answered(self._secrets, request.hash, requests, context)
+
+    async def Submit(self, request: Any, context: AnyContext) -> pb.PeopleReplies:
+        """Take boxes of people."""
+        asked = await self._paid(request, context, "boxes")
+        boxes = [(each.place, each.box) for each in asked]
+        return await self._answered(self._submit, request.hash, boxes, context)
+
+    async def Counted(self, request: Any, context: AnyContext) -> AsyncIterator[pb.PeoplePart]:
+        """Show who was counted."""
+        await self._paid(request, context)
+        try:
+            counted = self._counted or self._has_none
+            rows = await asyncio.to_thread(counted, request.hash)
+            while (data := await asyncio.to_thread(next, rows, None)) is not None:
+                self._budget.take(context.peer(), MOST_AT_ONCE)
+                yield pb.PeoplePart(data=data)
+        except UmpcError as error:
+            await context.abort(*status_of(error))
+
+    def _has_none(self, study: bytes, requests: Sequence[Any] = ()) -> Any:
+        raise MessageRefused(
+            f"{self._identity.role} {self._identity.name!r} takes no such message of people: "
+            "secrets come from the dealer, and boxes go to aggregators; correct the address"
+        )
+
+    async def _paid(self, request: Any, context: AnyContext, kind: str = "") -> Sequence[Any]:
+        """Return the items of a request that the caller may have answered now.
+
+        Whatever becomes of them, they count; a message that is none costs as the largest one.
+        """
+        unreadable = isinstance(request, EncodingError)
+        items: Sequence[Any] = getattr(request, kind, ())
+        amount = MOST_AT_ONCE if unreadable else min(max(1, len(items)), MOST_AT_ONCE)
+        if not self._budget.take(context.peer(), amount):
+            await self._refuse(context, f"too much came from one address; {AGAIN}")
+        if unreadable:
+            await context.abort(*status_of(request))
+        if len(items) > MOST_AT_ONCE:
+            refused = MessageRefused(
+                f"at most {MOST_AT_ONCE} were expected in one message, and {len(items)} came"
+            )
+            await context.abort(*status_of(refused))
+        return items
+
+    async def _answered(
+        self, call: Answer, study: bytes, requests: Sequence[Any], context: AnyContext
+    ) -> pb.PeopleReplies:
+        if self._waiting >= MOST_WAITING:
+            await self._refuse(context, f"too many people send at this moment; {AGAIN}")
+        self._waiting += 1
+        try:
+            answered = self._threads.submit(call, study, requests)
+            found = await asyncio.wrap_future(answered)
+        except UmpcError as error:
+            await context.abort(*status_of(error))
+        except Exception:
+            log.exception("messages of people were not answered")
+            await context.abort(*status_of(LocalProtocolError("it failed here; see its log")))
+        finally:
+            self._waiting -= 1
+        return pb.PeopleReplies(replies=map(_reply, found))
+
+    async def _refuse(self, context: AnyContext, why: str) -> NoReturn:
+        words = status_of(MessageRefused(why))[1]
+        await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, words)
+
+
+def _reply(found: bytes | MessageRefused) -> pb.PersonReply:
+    if isinstance(found, bytes):
+        return pb.PersonReply(data=found)
+    return pb.PersonReply(failure=codec.encoded(codec.failure_of(found)))
+
+
+class Budget:
+    """The boxes that each address may still send: `most` more a second, up to `most`."""
+
+    def __init__(self, most: int, now: Callable[[], float] = time.monotonic):
+        self._most = most
+        self._now = now
+        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def take(self, peer: str, amount: int) -> bool:
+        """Whether a caller may send so much now. It costs, unless nothing is left."""
+        address, now = network_of(peer), self._now()
+        left, since = self._left.pop(address, (float(self._most), now))
+        left = min(self._most, left + (now - since) * self._most)
+        self._left[address] = left - amount if left > 0 else left, now
+        if len(self._left) > MOST_ADDRESSES:
+            self._left.popitem(last=False)
+        return left > 0
+
+
+def network_of(peer: str) -> str:
+    """The address of a caller, as gRPC names it, without its port; of IPv6 its network."""
+    host = unquote(peer).partition(":")[2].rpartition(":")[0].strip("[]").partition("%")[0]
+    with contextlib.suppress(ValueError):
+        address = ip_address(host)
+        address = getattr(address, "ipv4_mapped", None) or address
+        return str(address if address.version == 4 else ip_network((address, 64), strict=False))
+    return host
+
+
+# --- client ---------------------------------------------------------------------------------------
+
+CONNECT_SECONDS = 10
+CALL_SECONDS = 60
+LIST_SECONDS = 3600
+TRIES = 30
+"""How often a device that was told to try again in a second does."""
+STEP = "send"
+
+
+async def door(
+    address: str, ca_pem: bytes, name: str, role: str, patience: float = LATE_SECONDS
+) -> Door:
+    """Connect to the public door of exactly this name and role. Use it as a context, or close it.
+
+    Args: ca_pem: of the consortium's authority. role: "node" of an aggregator, or "dealer".
+    Raises: PeerUnavailable, CertificateError, ConfigError.
+    """
+    seconds = min(CONNECT_SECONDS, patience)
+    channel = await connect(nobody(ca_pem), name, role, address, seconds, patience)
+    return Door(channel, name)
+
+
+class Door:
+    """A connection of a person's device to one public door.
+
+    Every call raises PeerLost or StepTimeout where no answer came: the same may then be sent again.
+    """
+
+    def __init__(self, channel: Channel, name: str):
+        self._channel = channel
+        self._name = name
+        self._stub = people_stub(channel)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """End the connection."""
+        await self._channel.close(None)
+
+    async def secrets(
+        self, study: bytes, requests: Sequence[tuple[int, bytes, bytes]]
+    ) -> list[bytes | UmpcError]:
+        """Ask the dealer for secrets of places. Args: study: the survey's hash. requests: at most
+        MOST_AT_ONCE of place, device key and signature.
+
+        Returns: for each a sealed secret, or why there is none. Raises: MessageRefused.
+        """
+        asked = [
+            pb.SecretRequest(place=place, device=device, signature=signature)
+            for place, device, signature in requests
+        ]
+        request = pb.SecretsRequest(hash=study, requests=asked)
+        return await self._replies(self._stub.Secrets, request, len(asked))
+
+    async def submit(
+        self, study: bytes, boxes: Sequence[tuple[int, bytes]]
+    ) -> list[bytes | UmpcError]:
+        """Give an aggregator boxes. Args: as of `secrets`; boxes: place and box.
+
+        Returns: for each a receipt and its signature, or why it was not taken.
+        Raises: MessageRefused.
+        """
+        asked = [pb.PersonBox(place=place, box=box) for place, box in boxes]
+        request = pb.SubmitRequest(hash=study, boxes=asked)
+        return await self._replies(self._stub.Submit, request, len(asked))
+
+    async def counted(self, study: bytes) -> AsyncIterator[bytes]:
+        """Yield an aggregator's counted rows, in parts. Raises: MessageRefused."""
+        try:
+            call = self._stub.Counted(pb.PeopleStudy(hash=study), timeout=LIST_SECONDS)
+            async for part in call:
+                yield part.data
+        except grpc.aio.AioRpcError as error:
+            raise error_of(error, self._name, "counted") from error
+
+    async def _replies(
+        self, call: Callable[..., Any], request: Any, count: int
+    ) -> list[bytes | UmpcError]:
+        for left in reversed(range(TRIES)):
+            try:
+                answer: pb.PeopleReplies = await call(request, timeout=CALL_SECONDS)
+            except grpc.aio.AioRpcError as error:
+                exhausted = error.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+                if not exhausted or not left or AGAIN not in (error.details() or ""):
+                    raise error_of(error, self._name, STEP) from error
+                await asyncio.sleep(1)
+            else:
+                break
+        if len(answer.replies) != count:
+            raise MessageRefused(
+                f"{self._name}: {count} answers were expected, and {len(answer.replies)} came; ask "
+                "its administrator",
+                culprit=self._name,
+            )
+        return [self._found(reply) for reply in answer.replies]
+
+    def _found(self, reply: pb.PersonReply) -> bytes | UmpcError:
+        if reply.WhichOneof("body") == "data":
+            return reply.data
+        try:
+            error = codec.error_of(codec.decode_failure(reply.failure))
+        except EncodingError as unreadable:
+            error = unreadable
+        error.message = f"{self._name}: {error.message}"
+        error.args = (error.message,)
+        error.culprit = self._name
+        return error
