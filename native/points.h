@@ -5,7 +5,10 @@
  * seed in the upper 125 bits, the control bit in bit 0. A person's tree goes breadth first to at
  * most MOST_TOPS nodes, and from each of these to at most SUBTREE leaves, so it stays in the first
  * cache. Whole registers are computed; nodes beyond the last one are dropped. No branch and no
- * address depends on a secret: an aggregator knows the numbers by which it rotates. */
+ * address depends on a secret: an aggregator knows the numbers by which it rotates.
+ *
+ * A number of F takes 96 bits of the pads: a word, and half a word for 2^64 = 2^32 - 1. The sums are
+ * reduced once, at the end. */
 
 #define SELECT(mask, one, zero) XOR(zero, AND(mask, XOR(one, zero)))
 #define THIRD_BIT(x) SIGN(SHIFT_LEFT(x, 29)) /* bit 2 of a block, over its first 32 bits */
@@ -34,21 +37,49 @@ TARGET static void NAME(expand_level)(const NAME(fixed_key) * key, const block *
     }
 }
 
-/* The eight numbers of each leaf, corrected where its control bit is set. */
-TARGET static void NAME(leaf_values)(const NAME(fixed_key) * key, const block *states, size_t nodes,
-                                     const block *correction, uint64_t *values)
+/* The pads of the leaves that fill 2 registers times the pads of a leaf. */
+TARGET static inline __attribute__((always_inline)) void NAME(leaf_pads)(
+    const NAME(fixed_key) * key, const block *states, int pads, VEC *pad)
 {
     const VEC seed = PAIR(~7ULL, ~0ULL);
-    for (size_t at = 0; at < nodes; at += IN_FLIGHT * LANES / PADS) {
-        VEC state[IN_FLIGHT], pad[IN_FLIGHT];
-        for (int i = 0; i < IN_FLIGHT; i++) {
-            state[i] = SPREAD(states + at + i * LANES / PADS);
-            pad[i] = XOR(AND(state[i], seed), LOAD(PAD_LABELS + i * LANES % PADS));
+    for (int i = 0; i < 2 * pads; i++)
+        pad[i] = XOR(AND(SPREAD(states + i * LANES / pads), seed),
+                     LOAD(PAD_LABELS + i * LANES % pads));
+    for (int i = 0; i < 2 * pads; i += IN_FLIGHT)
+        NAME(hash_once)(key, pad + i);
+}
+
+/* The numbers of each leaf, corrected where its control bit is set: eight, or 16 lower words of
+ * pairs, and their upper ones from UPPER on. */
+TARGET static void NAME(leaf_values)(const NAME(fixed_key) * key, const block *states, size_t nodes,
+                                     int paired, const uint64_t *correction, uint64_t *values)
+{
+    const VEC low = PAIR(0xFFFFFFFF, 0xFFFFFFFF);
+    for (size_t at = 0; at < nodes; at += 2 * LANES) {
+        VEC pad[2 * PAIR_PADS];
+        if (!paired) {
+            NAME(leaf_pads)(key, states + at, PADS, pad);
+            for (int i = 0; i < 2 * PADS; i++) {
+                VEC set = AND(FIRST_BIT(SPREAD(states + at + i * LANES / PADS)),
+                              LOAD(correction + 2 * (i * LANES % PADS)));
+                STORE(values + LEAF_CELLS * at + 2 * i * LANES, ADD64(pad[i], set));
+            }
+            continue;
         }
-        NAME(hash_once)(key, pad);
-        for (int i = 0; i < IN_FLIGHT; i++) {
-            VEC set = AND(FIRST_BIT(state[i]), LOAD(correction + i * LANES % PADS));
-            STORE(values + LEAF_CELLS * at + 2 * i * LANES, ADD64(pad[i], set));
+        NAME(leaf_pads)(key, states + at, PAIR_PADS, pad);
+        for (int leaf = 0; leaf < 2 * LANES; leaf++) {
+            VEC control = FIRST_BIT(SPREAD(states + at + leaf));
+            for (int i = 0; i < LEAF_CELLS / LANES; i++) {
+                const VEC *own = pad + leaf * (PAIR_PADS / LANES);
+                VEC both = own[(LEAF_CELLS + i * LANES % 4) / LANES];
+                VEC third = i < 4 / LANES ? AND(both, low) : UPPER32(both);
+                VEC lower = SUBTRACT64(AND(own[i], low), third);
+                VEC upper = ADD64(UPPER32(own[i]), third);
+                const uint64_t *its = correction + 2 * i * LANES;
+                uint64_t *to = values + PAIR_WORDS * (at + leaf) + 2 * i * LANES;
+                STORE(to, ADD64(lower, AND(control, LOAD(its))));
+                STORE(to + UPPER, ADD64(upper, AND(control, LOAD(its + PAIR_WORDS))));
+            }
         }
     }
 }
@@ -58,7 +89,7 @@ TARGET static void NAME(add_subtree)(const NAME(fixed_key) * key, const block *t
                                      const tree *tree, size_t first_leaf, uint64_t *table)
 {
     block states[2][SUBTREE + 2 * GROUP];
-    uint64_t values[LEAF_CELLS * (VALUES_TILE + GROUP)];
+    uint64_t values[2 * UPPER];
     size_t leaves = least(tree->leaves - first_leaf, (size_t)1 << tree->below), nodes = 1;
     const block *word = tree->words + tree->above;
     int side = 0;
@@ -69,19 +100,24 @@ TARGET static void NAME(add_subtree)(const NAME(fixed_key) * key, const block *t
     }
     for (size_t start = 0; start < leaves; start += VALUES_TILE) {
         size_t some = least(leaves - start, VALUES_TILE);
-        size_t cell = LEAF_CELLS * (first_leaf + start);
-        NAME(leaf_values)(key, states[side] + start, some, tree->leaf, values);
-        add_values(table, tree->cells, cell + tree->number, values,
-                   least(tree->cells - cell, LEAF_CELLS * some));
+        size_t cell = LEAF_CELLS * (first_leaf + start), width = 1 + tree->paired;
+        size_t cells = width * tree->cells, at = width * (cell + tree->number);
+        size_t count = width * least(tree->cells - cell, LEAF_CELLS * some);
+        NAME(leaf_values)(key, states[side] + start, some, tree->paired, tree->leaf, values);
+        add_values(table, cells, at, values, count);
+        if (tree->paired)
+            add_values(table + cells, cells, at, values + UPPER, count);
     }
 }
 
-TARGET static void NAME(add_points)(const block *expanded, int party, int depth, size_t cells,
-                                    size_t count, const block *corrections, const block *leaves,
-                                    const word64 *numbers, const block *roots, uint64_t *table)
+TARGET static void NAME(add_points)(const block *expanded, int paired, int party, int depth,
+                                    size_t cells, size_t count, const block *corrections,
+                                    const word64 *leaves, const word64 *numbers,
+                                    const block *roots, uint64_t *table)
 {
     block tops[2][MOST_TOPS + 2 * GROUP];
-    tree tree = {.cells = cells, .leaves = (cells + LEAF_CELLS - 1) / LEAF_CELLS};
+    tree tree = {.cells = cells, .paired = paired};
+    tree.leaves = (cells + LEAF_CELLS - 1) / LEAF_CELLS;
     NAME(fixed_key) key;
     NAME(load_fixed_key)(&key, expanded);
     tree.below = depth < SUBTREE_LEVELS ? depth : SUBTREE_LEVELS;
@@ -91,7 +127,11 @@ TARGET static void NAME(add_points)(const block *expanded, int party, int depth,
         int side = 0;
         for (int level = 0; level < depth; level++)
             memcpy(tree.words + level, corrections + (size_t)level * count + person, sizeof(block));
-        memcpy(tree.leaf, leaves + PADS * person, sizeof tree.leaf);
+        for (size_t i = 0, words = LEAF_CELLS << paired; i < words; i++) {
+            uint64_t number = leaves[words * person + i];
+            tree.leaf[i] = paired ? number & FIELD_EPSILON : number;
+            tree.leaf[PAIR_WORDS + i] = number >> 32;
+        }
         tree.number = numbers[person];
         memcpy(tops[0], roots + person, sizeof(block));
         tops[0][0].low = (tops[0][0].low & ~7ULL) | (uint64_t)party;
@@ -142,12 +182,36 @@ TARGET static void NAME(generate_level)(const NAME(fixed_key) * key, int place, 
     }
 }
 
-TARGET static void NAME(generate_points)(const block *expanded, int depth, size_t count,
-                                         const word64 *places, const block *roots,
-                                         block *corrections, word64 *leaves)
+/* beta - first + second, with the sign of party 1's control bit: the leaves of some keys. */
+TARGET static void NAME(generate_leaves)(const NAME(fixed_key) * key, int paired, uint64_t alpha,
+                                         size_t count, const word64 *places, const block *first,
+                                         const block *second, word64 *leaves)
 {
-    const block zeros[PADS] = {{0, 0}};
-    uint64_t pads[2][LEAF_CELLS * TILE];
+    const uint64_t zeros[2 * PAIR_WORDS] = {0};
+    const size_t words = LEAF_CELLS << paired;
+    uint64_t pads[2][2 * UPPER];
+    NAME(leaf_values)(key, first, count, paired, zeros, pads[0]);
+    NAME(leaf_values)(key, second, count, paired, zeros, pads[1]);
+    for (size_t at = 0; at < words * count; at++) {
+        size_t key_of = at / words, cell = at % words >> paired;
+        uint64_t is_place = 0 - (uint64_t)(places[key_of] % LEAF_CELLS == cell);
+        uint64_t beta = is_place & (at & paired ? alpha : 1);
+        uint64_t sign = (first[key_of].low & 1) - 1; /* party 1 has the opposite control bit */
+        if (paired) {
+            uint64_t one = folded(pads[0][at], pads[0][UPPER + at]);
+            uint64_t other = folded(pads[1][at], pads[1][UPPER + at]);
+            uint64_t number = field_add(field_subtract(beta, one), other);
+            leaves[at] = number ^ (sign & (number ^ field_subtract(0, number)));
+        } else
+            leaves[at] = ((beta - pads[0][at] + pads[1][at]) ^ sign) - sign;
+    }
+}
+
+TARGET static void NAME(generate_points)(const block *expanded, int paired, uint64_t alpha,
+                                         int depth, size_t count, const word64 *places,
+                                         const block *roots, block *corrections, word64 *leaves)
+{
+    const size_t words_of_leaf = LEAF_CELLS << paired;
     NAME(fixed_key) key;
     NAME(load_fixed_key)(&key, expanded);
     for (size_t start = 0; start < count; start += TILE) {
@@ -164,15 +228,10 @@ TARGET static void NAME(generate_points)(const block *expanded, int depth, size_
             NAME(generate_level)(&key, depth - 1 - level, some, numbers, words, first, second);
             memcpy(corrections + (size_t)level * count + start, words, some * sizeof *words);
         }
-        NAME(leaf_values)(&key, first, some, zeros, pads[0]);
-        NAME(leaf_values)(&key, second, some, zeros, pads[1]);
-        for (size_t i = 0; i < some; i++) {
-            uint64_t sign = (first[i].low & 1) - 1; /* party 1 has the opposite control bit */
-            for (size_t k = 0; k < LEAF_CELLS; k++) {
-                uint64_t one = places[start + i] % LEAF_CELLS == k, at = LEAF_CELLS * i + k;
-                leaves[LEAF_CELLS * start + at] = ((one - pads[0][at] + pads[1][at]) ^ sign) - sign;
-            }
-        }
+        for (size_t at = 0; at < some; at += VALUES_TILE)
+            NAME(generate_leaves)(&key, paired, alpha, least(some - at, VALUES_TILE),
+                                  places + start + at, first + at, second + at,
+                                  leaves + words_of_leaf * (start + at));
     }
 }
 
