@@ -48,8 +48,6 @@ static const kernel *kernel_of(int kind);
 #define SUBTREE 512    /* leaves that are expanded together: 8 KiB */
 #define MOST_TOPS 256  /* nodes above them: 2^20 cells */
 #define MOST_DEPTH 17
-#define VALUES_TILE 64 /* leaves whose numbers are added together: 4 KiB, of pairs 16 KiB */
-#define UPPER (PAIR_WORDS * (VALUES_TILE + GROUP)) /* where their upper words begin */
 #define TILE 256       /* keys that are made together: 4 KiB of blocks */
 
 static const block PAD_LABELS[PAIR_PADS] = {{2, 0}, {3, 0},  {4, 0},  {5, 0},  {6, 0},  {7, 0},
@@ -79,20 +77,6 @@ FIXED uint64_t folded(uint64_t lower, uint64_t upper)
 static inline size_t nodes_above(size_t leaves, int left)
 {
     return (leaves + ((size_t)1 << left) - 1) >> left;
-}
-
-/* Cell c of a person counts for cell c + number, modulo the number of cells. Of pairs, all sizes
- * are twice as large. */
-static inline __attribute__((always_inline)) void add_values(uint64_t *table, size_t cells,
-                                                             size_t at, const uint64_t *values,
-                                                             size_t count)
-{
-    at = at < cells ? at : at - cells;
-    size_t before = least(cells - at, count);
-    for (size_t i = 0; i < before; i++)
-        table[at + i] += values[i];
-    for (size_t i = before; i < count; i++)
-        table[i - before] += values[i];
 }
 
 /* The functions compiled for one instruction set. */

@@ -37,50 +37,54 @@ TARGET static void NAME(expand_level)(const NAME(fixed_key) * key, const block *
     }
 }
 
-/* The pads of the leaves that fill 2 registers times the pads of a leaf. */
+#define TOGETHER (2 * LANES) /* leaves */
+#define ADD_TO(to, x) STORE(to, ADD64(LOAD(to), x))
+
 TARGET static inline __attribute__((always_inline)) void NAME(leaf_pads)(
     const NAME(fixed_key) * key, const block *states, int pads, VEC *pad)
 {
     const VEC seed = PAIR(~7ULL, ~0ULL);
-    for (int i = 0; i < 2 * pads; i++)
-        pad[i] = XOR(AND(SPREAD(states + i * LANES / pads), seed),
-                     LOAD(PAD_LABELS + i * LANES % pads));
+    for (int leaf = 0; leaf < TOGETHER; leaf++)
+        for (int i = 0; i < pads / LANES; i++)
+            pad[leaf * (pads / LANES) + i] =
+                XOR(AND(SPREAD(states + leaf), seed), LOAD(PAD_LABELS + i * LANES));
     for (int i = 0; i < 2 * pads; i += IN_FLIGHT)
         NAME(hash_once)(key, pad + i);
 }
 
-/* The numbers of each leaf, corrected where its control bit is set: eight, or 16 lower words of
- * pairs, and their upper ones from UPPER on. */
-TARGET static void NAME(leaf_values)(const NAME(fixed_key) * key, const block *states, size_t nodes,
-                                     int paired, const uint64_t *correction, uint64_t *values)
+/* Adds the numbers of some leaves, corrected where a control bit is set. Of pairs, these are lower
+ * words, and upper ones that are `apart` from them. */
+TARGET static void NAME(add_leaves)(const NAME(fixed_key) * key, const block *states, int paired,
+                                    const uint64_t *correction, uint64_t *to, size_t apart)
 {
     const VEC low = PAIR(0xFFFFFFFF, 0xFFFFFFFF);
-    for (size_t at = 0; at < nodes; at += 2 * LANES) {
-        VEC pad[2 * PAIR_PADS];
-        if (!paired) {
-            NAME(leaf_pads)(key, states + at, PADS, pad);
-            for (int i = 0; i < 2 * PADS; i++) {
-                VEC set = AND(FIRST_BIT(SPREAD(states + at + i * LANES / PADS)),
-                              LOAD(correction + 2 * (i * LANES % PADS)));
-                STORE(values + LEAF_CELLS * at + 2 * i * LANES, ADD64(pad[i], set));
+    VEC pad[2 * PAIR_PADS], *own = pad;
+    if (paired)
+        NAME(leaf_pads)(key, states, PAIR_PADS, pad);
+    else
+        NAME(leaf_pads)(key, states, PADS, pad);
+    for (int leaf = 0; leaf < TOGETHER; leaf++) {
+        VEC control = FIRST_BIT(SPREAD(states + leaf));
+        for (int i = 0; i < PADS / LANES; i++) {
+            const uint64_t *its = correction + 2 * i * LANES;
+            uint64_t *sum = to + 2 * i * LANES;
+            if (!paired) {
+                ADD_TO(sum, ADD64(own[i], AND(control, LOAD(its))));
+                continue;
             }
-            continue;
+            /* two registers of words, and one that has the upper 32 bits of both */
+            VEC both = own[2 * PADS / LANES + i], one = own[i], other = own[PADS / LANES + i];
+            VEC third = AND(both, low), fourth = UPPER32(both);
+            ADD_TO(sum, ADD64(SUBTRACT64(AND(one, low), third), AND(control, LOAD(its))));
+            ADD_TO(sum + apart, ADD64(ADD64(UPPER32(one), third),
+                                      AND(control, LOAD(its + PAIR_WORDS))));
+            sum += LEAF_CELLS, its += LEAF_CELLS;
+            ADD_TO(sum, ADD64(SUBTRACT64(AND(other, low), fourth), AND(control, LOAD(its))));
+            ADD_TO(sum + apart, ADD64(ADD64(UPPER32(other), fourth),
+                                      AND(control, LOAD(its + PAIR_WORDS))));
         }
-        NAME(leaf_pads)(key, states + at, PAIR_PADS, pad);
-        for (int leaf = 0; leaf < 2 * LANES; leaf++) {
-            VEC control = FIRST_BIT(SPREAD(states + at + leaf));
-            for (int i = 0; i < LEAF_CELLS / LANES; i++) {
-                const VEC *own = pad + leaf * (PAIR_PADS / LANES);
-                VEC both = own[(LEAF_CELLS + i * LANES % 4) / LANES];
-                VEC third = i < 4 / LANES ? AND(both, low) : UPPER32(both);
-                VEC lower = SUBTRACT64(AND(own[i], low), third);
-                VEC upper = ADD64(UPPER32(own[i]), third);
-                const uint64_t *its = correction + 2 * i * LANES;
-                uint64_t *to = values + PAIR_WORDS * (at + leaf) + 2 * i * LANES;
-                STORE(to, ADD64(lower, AND(control, LOAD(its))));
-                STORE(to + UPPER, ADD64(upper, AND(control, LOAD(its + PAIR_WORDS))));
-            }
-        }
+        own += (paired ? PAIR_PADS : PADS) / LANES;
+        to += LEAF_CELLS << paired;
     }
 }
 
@@ -89,8 +93,8 @@ TARGET static void NAME(add_subtree)(const NAME(fixed_key) * key, const block *t
                                      const tree *tree, size_t first_leaf, uint64_t *table)
 {
     block states[2][SUBTREE + 2 * GROUP];
-    uint64_t values[2 * UPPER];
     size_t leaves = least(tree->leaves - first_leaf, (size_t)1 << tree->below), nodes = 1;
+    size_t cells = tree->cells, words = cells << tree->paired;
     const block *word = tree->words + tree->above;
     int side = 0;
     states[0][0] = *top;
@@ -98,15 +102,24 @@ TARGET static void NAME(add_subtree)(const NAME(fixed_key) * key, const block *t
         NAME(expand_level)(key, states[side], nodes, word++, states[!side]);
         nodes = nodes_above(leaves, left);
     }
-    for (size_t start = 0; start < leaves; start += VALUES_TILE) {
-        size_t some = least(leaves - start, VALUES_TILE);
-        size_t cell = LEAF_CELLS * (first_leaf + start), width = 1 + tree->paired;
-        size_t cells = width * tree->cells, at = width * (cell + tree->number);
-        size_t count = width * least(tree->cells - cell, LEAF_CELLS * some);
-        NAME(leaf_values)(key, states[side] + start, some, tree->paired, tree->leaf, values);
-        add_values(table, cells, at, values, count);
-        if (tree->paired)
-            add_values(table + cells, cells, at, values + UPPER, count);
+    for (size_t leaf = 0; leaf < leaves; leaf += TOGETHER) {
+        size_t cell = LEAF_CELLS * (first_leaf + leaf), at = cell + tree->number;
+        size_t count = least(cells - cell, LEAF_CELLS * TOGETHER);
+        at = at < cells ? at : at - cells;
+        if (count == LEAF_CELLS * TOGETHER && at + count <= cells)
+            NAME(add_leaves)(key, states[side] + leaf, tree->paired, tree->leaf,
+                             table + (at << tree->paired), words);
+        else {
+            uint64_t values[2 * PAIR_WORDS * TOGETHER] = {0};
+            NAME(add_leaves)(key, states[side] + leaf, tree->paired, tree->leaf, values,
+                             PAIR_WORDS * TOGETHER);
+            for (size_t i = 0; i < count << tree->paired; i++) {
+                size_t to = ((at << tree->paired) + i) % words;
+                table[to] += values[i];
+                if (tree->paired)
+                    table[words + to] += values[PAIR_WORDS * TOGETHER + i];
+            }
+        }
     }
 }
 
@@ -187,23 +200,23 @@ TARGET static void NAME(generate_leaves)(const NAME(fixed_key) * key, int paired
                                          size_t count, const word64 *places, const block *first,
                                          const block *second, word64 *leaves)
 {
+    enum { APART = PAIR_WORDS * TOGETHER };
     const uint64_t zeros[2 * PAIR_WORDS] = {0};
-    const size_t words = LEAF_CELLS << paired;
-    uint64_t pads[2][2 * UPPER];
-    NAME(leaf_values)(key, first, count, paired, zeros, pads[0]);
-    NAME(leaf_values)(key, second, count, paired, zeros, pads[1]);
-    for (size_t at = 0; at < words * count; at++) {
-        size_t key_of = at / words, cell = at % words >> paired;
-        uint64_t is_place = 0 - (uint64_t)(places[key_of] % LEAF_CELLS == cell);
-        uint64_t beta = is_place & (at & paired ? alpha : 1);
-        uint64_t sign = (first[key_of].low & 1) - 1; /* party 1 has the opposite control bit */
+    uint64_t one[2 * APART] = {0}, other[2 * APART] = {0};
+    NAME(add_leaves)(key, first, paired, zeros, one, APART);
+    NAME(add_leaves)(key, second, paired, zeros, other, APART);
+    for (size_t i = 0; i < count * LEAF_CELLS << paired; i++) {
+        size_t at = i >> paired, owner = at / LEAF_CELLS;
+        uint64_t is_place = 0 - (uint64_t)(places[owner] % LEAF_CELLS == at % LEAF_CELLS);
+        uint64_t beta = is_place & (i & (size_t)paired ? alpha : 1);
+        uint64_t sign = (first[owner].low & 1) - 1; /* party 1 has the opposite control bit */
         if (paired) {
-            uint64_t one = folded(pads[0][at], pads[0][UPPER + at]);
-            uint64_t other = folded(pads[1][at], pads[1][UPPER + at]);
-            uint64_t number = field_add(field_subtract(beta, one), other);
-            leaves[at] = number ^ (sign & (number ^ field_subtract(0, number)));
+            uint64_t pads = field_subtract(folded(other[i], other[APART + i]),
+                                           folded(one[i], one[APART + i]));
+            uint64_t number = field_add(beta, pads);
+            leaves[i] = number ^ (sign & (number ^ field_subtract(0, number)));
         } else
-            leaves[at] = ((beta - pads[0][at] + pads[1][at]) ^ sign) - sign;
+            leaves[i] = ((beta - one[i] + other[i]) ^ sign) - sign;
     }
 }
 
@@ -211,7 +224,6 @@ TARGET static void NAME(generate_points)(const block *expanded, int paired, uint
                                          int depth, size_t count, const word64 *places,
                                          const block *roots, block *corrections, word64 *leaves)
 {
-    const size_t words_of_leaf = LEAF_CELLS << paired;
     NAME(fixed_key) key;
     NAME(load_fixed_key)(&key, expanded);
     for (size_t start = 0; start < count; start += TILE) {
@@ -228,12 +240,14 @@ TARGET static void NAME(generate_points)(const block *expanded, int paired, uint
             NAME(generate_level)(&key, depth - 1 - level, some, numbers, words, first, second);
             memcpy(corrections + (size_t)level * count + start, words, some * sizeof *words);
         }
-        for (size_t at = 0; at < some; at += VALUES_TILE)
-            NAME(generate_leaves)(&key, paired, alpha, least(some - at, VALUES_TILE),
+        for (size_t at = 0; at < some; at += TOGETHER)
+            NAME(generate_leaves)(&key, paired, alpha, least(some - at, TOGETHER),
                                   places + start + at, first + at, second + at,
-                                  leaves + words_of_leaf * (start + at));
+                                  leaves + ((start + at) * LEAF_CELLS << paired));
     }
 }
 
+#undef TOGETHER
+#undef ADD_TO
 #undef SELECT
 #undef THIRD_BIT
