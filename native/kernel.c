@@ -79,6 +79,18 @@ static inline size_t nodes_above(size_t leaves, int left)
     return (leaves + ((size_t)1 << left) - 1) >> left;
 }
 
+/* Adds to a table from one word on, and goes on at its beginning. */
+static inline __attribute__((always_inline)) void add_values(uint64_t *table, size_t words,
+                                                             size_t at, const uint64_t *values,
+                                                             size_t count)
+{
+    size_t before = least(words - at, count);
+    for (size_t i = 0; i < before; i++)
+        table[at + i] += values[i];
+    for (size_t i = before; i < count; i++)
+        table[i - before] += values[i];
+}
+
 /* The functions compiled for one instruction set. */
 struct kernel {
     int kind;

@@ -40,8 +40,8 @@ TARGET static void NAME(expand_level)(const NAME(fixed_key) * key, const block *
 #define TOGETHER (2 * LANES) /* leaves */
 #define ADD_TO(to, x) STORE(to, ADD64(LOAD(to), x))
 
-TARGET static inline __attribute__((always_inline)) void NAME(leaf_pads)(
-    const NAME(fixed_key) * key, const block *states, int pads, VEC *pad)
+TARGET static __attribute__((noinline)) void NAME(leaf_pads)(const NAME(fixed_key) * key,
+                                                            const block *states, int pads, VEC *pad)
 {
     const VEC seed = PAIR(~7ULL, ~0ULL);
     for (int leaf = 0; leaf < TOGETHER; leaf++)
@@ -52,40 +52,42 @@ TARGET static inline __attribute__((always_inline)) void NAME(leaf_pads)(
         NAME(hash_once)(key, pad + i);
 }
 
+TARGET static inline __attribute__((always_inline)) void NAME(add_kind)(
+    const NAME(fixed_key) * key, const block *states, int paired, const uint64_t *correction,
+    uint64_t *to, size_t apart)
+{
+    const VEC low = PAIR(0xFFFFFFFF, 0xFFFFFFFF);
+    const int pads = paired ? PAIR_PADS : PADS;
+    VEC pad[2 * PAIR_PADS];
+    NAME(leaf_pads)(key, states, pads, pad);
+    for (int leaf = 0; leaf < TOGETHER; leaf++) {
+        VEC control = FIRST_BIT(SPREAD(states + leaf)), *own = pad + leaf * (pads / LANES);
+        for (int i = 0; i < (1 + paired) * PADS / LANES; i++) {
+            const uint64_t *its = correction + 2 * i * LANES;
+            uint64_t *sum = to + (LEAF_CELLS << paired) * leaf + 2 * i * LANES;
+            if (!paired) {
+                ADD_TO(sum, ADD64(own[i], AND(control, LOAD(its))));
+                continue;
+            }
+            /* a register has the upper 32 bits of two others */
+            VEC both = own[2 * PADS / LANES + i % (PADS / LANES)];
+            VEC third = i < PADS / LANES ? AND(both, low) : UPPER32(both);
+            ADD_TO(sum, ADD64(SUBTRACT64(AND(own[i], low), third), AND(control, LOAD(its))));
+            ADD_TO(sum + apart,
+                   ADD64(ADD64(UPPER32(own[i]), third), AND(control, LOAD(its + PAIR_WORDS))));
+        }
+    }
+}
+
 /* Adds the numbers of some leaves, corrected where a control bit is set. Of pairs, these are lower
  * words, and upper ones that are `apart` from them. */
 TARGET static void NAME(add_leaves)(const NAME(fixed_key) * key, const block *states, int paired,
                                     const uint64_t *correction, uint64_t *to, size_t apart)
 {
-    const VEC low = PAIR(0xFFFFFFFF, 0xFFFFFFFF);
-    VEC pad[2 * PAIR_PADS], *own = pad;
     if (paired)
-        NAME(leaf_pads)(key, states, PAIR_PADS, pad);
+        NAME(add_kind)(key, states, 1, correction, to, apart);
     else
-        NAME(leaf_pads)(key, states, PADS, pad);
-    for (int leaf = 0; leaf < TOGETHER; leaf++) {
-        VEC control = FIRST_BIT(SPREAD(states + leaf));
-        for (int i = 0; i < PADS / LANES; i++) {
-            const uint64_t *its = correction + 2 * i * LANES;
-            uint64_t *sum = to + 2 * i * LANES;
-            if (!paired) {
-                ADD_TO(sum, ADD64(own[i], AND(control, LOAD(its))));
-                continue;
-            }
-            /* two registers of words, and one that has the upper 32 bits of both */
-            VEC both = own[2 * PADS / LANES + i], one = own[i], other = own[PADS / LANES + i];
-            VEC third = AND(both, low), fourth = UPPER32(both);
-            ADD_TO(sum, ADD64(SUBTRACT64(AND(one, low), third), AND(control, LOAD(its))));
-            ADD_TO(sum + apart, ADD64(ADD64(UPPER32(one), third),
-                                      AND(control, LOAD(its + PAIR_WORDS))));
-            sum += LEAF_CELLS, its += LEAF_CELLS;
-            ADD_TO(sum, ADD64(SUBTRACT64(AND(other, low), fourth), AND(control, LOAD(its))));
-            ADD_TO(sum + apart, ADD64(ADD64(UPPER32(other), fourth),
-                                      AND(control, LOAD(its + PAIR_WORDS))));
-        }
-        own += (paired ? PAIR_PADS : PADS) / LANES;
-        to += LEAF_CELLS << paired;
-    }
+        NAME(add_kind)(key, states, 0, correction, to, apart);
 }
 
 /* All leaves below one node, added to a table from the cell `at` on. */
@@ -113,12 +115,10 @@ TARGET static void NAME(add_subtree)(const NAME(fixed_key) * key, const block *t
             uint64_t values[2 * PAIR_WORDS * TOGETHER] = {0};
             NAME(add_leaves)(key, states[side] + leaf, tree->paired, tree->leaf, values,
                              PAIR_WORDS * TOGETHER);
-            for (size_t i = 0; i < count << tree->paired; i++) {
-                size_t to = ((at << tree->paired) + i) % words;
-                table[to] += values[i];
-                if (tree->paired)
-                    table[words + to] += values[PAIR_WORDS * TOGETHER + i];
-            }
+            at <<= tree->paired, count <<= tree->paired;
+            add_values(table, words, at, values, count);
+            if (tree->paired)
+                add_values(table + words, words, at, values + PAIR_WORDS * TOGETHER, count);
         }
     }
 }
