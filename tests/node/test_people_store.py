@@ -536,7 +536,7 @@ def test_one_list_is_one_study_however_its_signatures_are_written(pair: Pair):
 
 
 def stored(pair: Pair, query: str) -> list:
-    """What a table of the first aggregator's file has."""
+    """Values in a table of the first aggregator's file."""
     with closing(sqlite3.connect(pair.folder / NAMES[0] / "people.sqlite")) as db:
         return [value for (value,) in db.execute(query)]
 
