@@ -257,20 +257,21 @@ def submit(
                 show.tell("send", sent, total)
 
             run_now(_send(invited, own, everybody, tell))
-        lines = [f"{each.encode()}\n" for each in own.receipts()]
+        kept = _write_receipts(receipts, own)
     finally:
         own.close()
-    rate = total / (time.monotonic() - began)
-    write_text(receipts, "".join(lines), "the receipts", ConfigError)
+    rate = own.sent / (time.monotonic() - began)
     if own.refused:
         place, first = next(iter(own.refused.items()))
         raise MessageRefused(
             f"{len(own.refused):,} of {total:,} messages were not taken. That of place {place}: "
             f"{first.message}"
         )
+    if own.sent < total:
+        click.echo(f"{total - own.sent:,} had answered before; their first answer counts")
     click.echo(
-        f"both aggregators have signed; {len(lines):,} receipts are in {receipts}; "
-        f"{rate:,.0f} messages a second"
+        f"{own.sent:,} messages were sent, {rate:,.0f} a second, and both aggregators have signed "
+        f"them; {kept:,} receipts are in {receipts}"
     )
 
 
@@ -437,6 +438,21 @@ def _people_of(invited: Invited, table: Path, tokens: Path) -> Iterator[Responde
             f"{table} and {tokens}: a table in CSV and a file of tokens were expected, "
             f"{why_unread(error)}"
         ) from error
+
+
+def _write_receipts(path: Path, own: Device) -> int:
+    """Write the receipts of all places that a device has. Returns: how many."""
+    kept = 0
+    try:
+        with path.open("w", encoding="utf-8") as file:
+            for kept, each in enumerate(own.receipts(), 1):  # noqa: B007
+                file.write(f"{each.encode()}\n")
+    except OSError as error:
+        raise ConfigError(
+            f"{path}: the receipts cannot be written ({error.strerror}), and the device's file has "
+            "them: make room, and run this again"
+        ) from error
+    return kept
 
 
 async def _send(

@@ -59,6 +59,7 @@ def counted_of(study: Study) -> CountedPeople:
 def check_count(study: Study, named: Mapping[str, Counted]) -> None:
     """Each aggregator says as many people as both signed. Raises: RemoteProtocolError."""
     n = counted_of(study).n
+    # spec/people.py, `check_members`
     for name, said in named.items():
         if said.records != n:
             raise RemoteProtocolError(
