@@ -9,10 +9,8 @@ from typing import Any
 
 import click
 
-from umpc.cli.kernel_options import field_of, listed, named
 from umpc.cli.shared import FILE
 from umpc.errors import ConfigError, StudyError
-from umpc.study.settings import ADVERSARIES
 
 HELP = {
     "question": "What you want to know: association (do two columns go together), difference (does "
@@ -34,8 +32,8 @@ HELP = {
 """Option → its help, which a person who is asked also reads."""
 
 
-def _option(name: str, *more: str, **settings: Any) -> Callable[[Any], Any]:
-    return click.option(f"--{name}", *more, help=HELP[name], **settings)
+def _option(name: str, **settings: Any) -> Callable[[Any], Any]:
+    return click.option(f"--{name}", help=HELP[name], **settings)
 
 
 @click.command()
@@ -57,8 +55,7 @@ def _option(name: str, *more: str, **settings: Any) -> Callable[[Any], Any]:
 )
 @click.option(
     "--adversary",
-    type=click.Choice(ADVERSARIES),
-    help="A grade of promise. The default is lying_nodes where that costs little.",
+    help="honest or lying_nodes, the grade of promise. The second is usual where it costs little.",
 )
 @click.option(
     "--identity", default="coordinator", show_default=True, help="The coordinator's folder."
@@ -92,6 +89,7 @@ def new(
         --bounds score=0:100 --records 1000,800 --exact 0.02
     """
     from umpc.api.proposal import RECORD, plan, refuse_existing
+    from umpc.cli.kernel_options import field_of, listed
 
     refuse_existing(into)
     given = map(field_of, (*answers["bounds"], *answers["categories"]))
@@ -153,6 +151,8 @@ def new(
 
 def _process(text: str) -> tuple[str, str]:
     """Name and address. Raises: StudyError."""
+    from umpc.cli.kernel_options import named
+
     found = named(text)
     if found is None:
         raise StudyError(
