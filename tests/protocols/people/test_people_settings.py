@@ -81,7 +81,7 @@ SIGNED = terms_of(closed(STUDY, 9)).counted
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"keys": ""}, "names a list of keys"),
+        ({"keys": "", "places": 0, "opens": ""}, "names a list of keys"),
         ({"keys": "F" * 64}, "names a list of keys"),
         ({"keys": "0" * 64 + "\n"}, "names a list of keys"),
         ({"fewest": 1}, "fewest people from 2 to that of its 64 places, got 1"),

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 from typing import Annotated
 
 import msgspec
@@ -119,7 +120,7 @@ def seconds_of(moment: str) -> int:
 
 def check_people(study: Study) -> None:
     """The rules that are not the grid's. Raises: StudyError that says what to do."""
-    for holds, wrong in (*_of_study(study), *_of_terms(study.settings_as(PeopleSettings))):
+    for holds, wrong in chain(_of_study(study), _of_terms(study.settings_as(PeopleSettings))):
         if not holds:
             raise StudyError(f'a study of protocol = "people" {wrong}')
 
