@@ -399,6 +399,14 @@ def test_a_disk_that_refuses_is_a_ledger_error(tmp_path: Path, clock: Clock):
     assert str(tmp_path) not in str(caught.value) and str(tmp_path) in caught.value.detail
 
 
+def test_a_file_that_is_busy_takes_no_message_and_later_the_same_one(pair: Pair):
+    with closing(sqlite3.connect(pair.folder / NAMES[0] / "people.sqlite")) as db:
+        db.execute("BEGIN IMMEDIATE")
+        with pytest.raises(LedgerError, match="cannot be read or written"):
+            pair.send(1, 3, sides=(0,))
+    assert all(isinstance(each, bytes) for each in pair.send(1, 3))
+
+
 # --- close and count
 
 
