@@ -52,7 +52,7 @@ THREADS = 16
 MOST_ADDRESSES = 1 << 16
 """Addresses whose spending is remembered, those that called last."""
 MOST_STREAMS = 16
-SWEEP_SECONDS = TELL_SECONDS = 60
+SWEEP_SECONDS = TELL_SECONDS = 60.0
 FAILED = "it failed here; see its log"
 
 OPTIONS = (
