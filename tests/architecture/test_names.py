@@ -16,7 +16,7 @@ import umpc.testing
 import umpc_papers.testing
 
 ROOT = Path(umpc.__file__).parent
-TWINS = {"DealerStub", "HubStub", "NodeStub", "PeopleStub", "ShufflerStub"}
+TWINS = {"DealerStub", "HubStub", "NodeStub", "ShufflerStub"}
 """The generated stubs, and the types of their calls in umpc/transport/tls.py."""
 
 

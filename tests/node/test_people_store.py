@@ -325,7 +325,9 @@ def test_the_box_key_leaves_only_when_all_keys_are_there_and_is_signed(store: Pe
     store.take_keys(crowd.hash, first)
     with pytest.raises(StudyError, match="waits for the dealer's keys"):
         store.opened(crowd.hash)
-    store.take_keys(crowd.hash, last)
+    with pytest.raises(StudyError, match="another call"):  # which is behind this one
+        store.take_keys(crowd.hash, first, 0)
+    store.take_keys(crowd.hash, last, len(first))
     key, signature = store.opened(crowd.hash)
     assert is_signature(KEYS[0], messages.opened_statement(crowd.survey, 0, key), signature)
 
@@ -399,6 +401,14 @@ def test_a_disk_that_refuses_is_a_ledger_error(tmp_path: Path, clock: Clock):
     assert str(tmp_path) not in str(caught.value) and str(tmp_path) in caught.value.detail
 
 
+def test_a_file_that_is_busy_takes_no_message_and_later_the_same_one(pair: Pair):
+    with closing(sqlite3.connect(pair.folder / NAMES[0] / "people.sqlite")) as db:
+        db.execute("BEGIN IMMEDIATE")
+        with pytest.raises(LedgerError, match="cannot be read or written"):
+            pair.send(1, 3, sides=(0,))
+    assert all(isinstance(each, bytes) for each in pair.send(1, 3))
+
+
 # --- close and count
 
 
@@ -430,6 +440,23 @@ def test_a_list_is_signed_once(pair: Pair):
     text = messages.counted_text(pair.crowd.survey, first[0])
     assert is_signature(KEYS[0], text, first[1])
     assert len(b"".join(one.rows(h))) == 3 * messages.ROW_BYTES
+
+
+def test_aggregators_with_different_keys_sign_different_lists(tmp_path: Path, clock: Clock):
+    pair = Pair(tmp_path, Crowd("other keys", 3), clock)
+    one, other = pair.stores
+    pair.keys = [opened(one, pair.crowd, 0), b""]
+    other.open_study(pair.crowd.study, pair.crowd.place_keys)
+    other.take_seed(pair.crowd.hash, pair.crowd.seeds[1])
+    (block,) = pair.crowd.blocks()
+    other.take_keys(pair.crowd.hash, block[:-1] + bytes([block[-1] ^ 1]))
+    pair.keys[1], _ = other.opened(pair.crowd.hash)
+    for place in range(3):
+        pair.send(place, 1)
+    pair.close()
+    statements = [statement for statement, _ in pair.count()]
+    assert statements[0] != statements[1]
+    pair.stop()
 
 
 def test_a_list_that_does_not_ascend_is_refused(pair: Pair):

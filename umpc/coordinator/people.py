@@ -20,12 +20,12 @@ from typing import Any
 import msgspec
 
 from umpc.coordinator.links import Tell, each
-from umpc.crypto.signing import Verify, is_signature
+from umpc.crypto.signing import is_signature
 from umpc.errors import RemoteProtocolError
-from umpc.people.messages import Survey, both_have, check_counted, opened_statement
+from umpc.people.messages import both_have, check_counted, opened_statement
 from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
-from umpc.protocols.people.terms import messages_of, survey_of, terms_of
+from umpc.protocols.people.terms import messages_of, points_of, survey_of, terms_of
 from umpc.protocols.registry import checked
 from umpc.study.document import Study, dealer_of
 from umpc.study.parts import Participant
@@ -70,38 +70,21 @@ async def open_people(
     nodes = [_Called("node", node, tell) for node in survey.nodes]
     await dealer.open(survey, keys, identity)
     opened = await each(nodes, "open", lambda link: link.open(survey, keys, identity))
-    verify, messages = verifier_of(identity), messages_of(survey)
+    messages, certificates = messages_of(survey), [each.certificate for each in opened]
+    names = " and ".join(node.name for node in survey.nodes)
+    points = points_of(survey, certificates, verifier_of(identity), names)
     found = []
-    for side, (link, key) in enumerate(zip(nodes, opened, strict=True)):
-        found.append(BoxKey(link.node.name, key.box_key, key.certificate, key.signature))
-        check_box_key(messages, side, found[-1], verify)
+    for side, (node, key) in enumerate(zip(survey.nodes, opened, strict=True)):
+        text = opened_statement(messages, side, key.box_key)
+        if not is_signature(points[side], text, key.signature):
+            raise RemoteProtocolError(
+                f"{node.name} was expected to sign the key of its boxes with its certificate, and "
+                "another signature came: do not use the study; ask its administrator",
+                culprit=node.name,
+                step="open",
+            )
+        found.append(BoxKey(node.name, key.box_key, key.certificate, key.signature))
     return tuple(found)
-
-
-def check_box_key(messages: Survey, side: int, shown: BoxKey, verify: Verify) -> None:
-    """Check that an aggregator made the key of its boxes itself.
-
-    Raises: CertificateError, RemoteProtocolError.
-    """
-    point = _point_of(shown.certificate, shown.name, verify)
-    if not is_signature(point, opened_statement(messages, side, shown.key), shown.signature):
-        raise RemoteProtocolError(
-            f"{shown.name} was expected to sign the key of its boxes with its certificate, and "
-            "another signature came: do not use it; ask the organiser of the study",
-            culprit=shown.name,
-            step="open",
-        )
-
-
-def _point_of(certificate: bytes, name: str, verify: Verify) -> bytes:
-    holder = verify(certificate)
-    if (holder.name, holder.role) != (name, "node"):
-        raise RemoteProtocolError(
-            f"a certificate of node {name!r} was expected, and one of {holder.role} "
-            f"{holder.name!r} came",
-            culprit=name,
-        )
-    return holder.key
 
 
 async def count_people(
@@ -121,13 +104,10 @@ async def count_people(
         "compare",
         lambda link: link.count(survey.hash, other[link.node.name], identity),
     )
-    certificates, verify = [], verifier_of(identity)
-    points = []
-    for link, one in zip(nodes, signed, strict=True):
-        points.append(_point_of(one.certificate, link.node.name, verify))
-        certificates.append(one.certificate)
+    names = " and ".join(node.name for node in survey.nodes)
+    certificates = [one.certificate for one in signed]
+    points = points_of(survey, certificates, verifier_of(identity), names)
     statement, signatures = signed[0].statement, [one.signature for one in signed]
-    names = " and ".join(link.node.name for link in nodes)
     if statement != signed[1].statement:
         raise RemoteProtocolError(
             f"{names} have not signed the same list of people: one of them has another list or "

@@ -24,12 +24,12 @@ from typing import Any
 
 from umpc.errors import AuditError, RemoteProtocolError, StudyError, UmpcError
 from umpc.mpc.fss.point import key_bytes
-from umpc.node.audit.trail import about, of_failure
+from umpc.node.audit.trail import AuditRow, about, of_failure
 from umpc.node.datasets import Dataset, Datasets
 from umpc.node.people_store import PeopleStore
-from umpc.people.messages import PLACES_AT_ONCE, STATEMENT_BYTES
+from umpc.people.messages import PLACES_AT_ONCE
 from umpc.proto.v1 import umpc_pb2 as pb
-from umpc.protocols.people.terms import messages_of, survey_of
+from umpc.protocols.people.terms import messages_of, points_of, survey_of
 from umpc.protocols.registry import check_new_run, decode_study
 from umpc.study.document import Study, dealer_of
 from umpc.transport.blocking import progress, pulled, take_places, told
@@ -68,7 +68,7 @@ class PeopleCalls:
             await told(context, "places", lambda _: take_places(store, study, keys))
             await self._fetch(study, store, context)
             key, signature = await asyncio.to_thread(store.opened, study.hash)
-            await call.record("opened")
+            await call.record(about("opened", study, call.caller))
             opened = pb.PeopleOpened(
                 box_key=key,
                 certificate=credentials_of(self.identity).certificate,
@@ -117,7 +117,7 @@ class PeopleCalls:
                         raise stream.violation("sent more keys than the study has places")
                     if len(waiting) >= size:
                         block = bytes(waiting[:size])
-                        await asyncio.to_thread(store.take_keys, study.hash, block)
+                        await asyncio.to_thread(store.take_keys, study.hash, block, done)
                         del waiting[:size]
                         done += size
                         await context.write(progress("keys", done, total))
@@ -161,24 +161,11 @@ class PeopleCalls:
         async with self._answering(context, "add up") as call:
             store = await asyncio.to_thread(self._opened, call, request.hash)
             verify = credentials_of(self.identity).verify
-            if len(request.certificates) != len(call.known.nodes):
-                raise RemoteProtocolError(
-                    f"{call.caller} brought {len(request.certificates)} certificates, and those of "
-                    "both aggregators were expected",
-                    culprit=call.caller,
-                )
-            holders = [verify(certificate) for certificate in request.certificates]
-            names = [(holder.name, holder.role) for holder in holders]
-            if names != [(node.name, "node") for node in call.known.nodes]:
-                raise RemoteProtocolError(
-                    f"{call.caller} brought certificates of others than the study's aggregators",
-                    culprit=call.caller,
-                )
-            points = [holder.key for holder in holders]
+            points = points_of(call.known, request.certificates, verify, call.caller)
             signed = request.statement, points, list(request.signatures)
             await told(context, "add up", lambda tell: store.add_up(request.hash, *signed, tell))
-            n = int.from_bytes(request.statement[: STATEMENT_BYTES - 32], "little")
-            await call.record("counted", f"{n} people")
+            n = int.from_bytes(request.statement[:8], "little")
+            await call.record(about("counted", call.study, call.caller, f"{n} people"))
             await context.write(pb.PeopleOpening(opened=pb.PeopleOpened()))
 
     def _opened(self, call: _Call, study_hash: bytes) -> PeopleStore:
@@ -200,7 +187,10 @@ class PeopleCalls:
             log.warning("people, step %s: %s: %s", step, type(error).__name__, error.message)
             if error.detail:
                 log.warning("for the administrator only: %s", error.detail)
-            await call.record_failure(error, step)
+            try:
+                await call.record(of_failure(error, call.study, call.caller, step))
+            except AuditError as failure:
+                log.error("%s", failure.message)
             error.step = error.step or step
             await context.abort(*refusal_of(self._public(error), call.caller))
 
@@ -227,17 +217,7 @@ class _Call:
                 culprit=self.caller,
             )
 
-    async def record(self, event: str, note: str = "") -> None:
+    async def record(self, row: AuditRow) -> None:
         """Append a row to the audit trail, on disk when it returns. Raises: AuditError."""
         if self.dataset is not None:
-            row = about(event, self.study, self.caller, note)
             await asyncio.to_thread(self.dataset.audit.append, row)
-
-    async def record_failure(self, error: UmpcError, step: str) -> None:
-        """Append the row of a refusal."""
-        if self.dataset is not None:
-            row = of_failure(error, self.study, self.caller, step)
-            try:
-                await asyncio.to_thread(self.dataset.audit.append, row)
-            except AuditError as failure:
-                log.error("%s", failure.message)

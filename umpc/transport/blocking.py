@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator
-from typing import Any, Protocol, TypeVar
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any, TypeVar
 
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.transport.tls import AnyContext
@@ -52,14 +52,10 @@ def pulled(receive: Callable[[], Awaitable[Found | None]]) -> Iterator[Found]:
     return messages()
 
 
-class TakesPlaces(Protocol):
-    """A disk of studies of people: the dealer's, or an aggregator's."""
-
-    def open_study(self, study: Any, keys: Iterable[bytes]) -> None: ...
-
-
-def take_places(disk: TakesPlaces, study: Any, parts: Iterator[pb.PeopleList]) -> None:
+def take_places(disk: Any, study: Any, parts: Iterator[pb.PeopleList]) -> None:
     """Open a study with the key of each place, and read its list to the end in any case.
+
+    Args: disk: of the dealer or an aggregator, with `open_study`.
 
     A key that is cut short is noticed by the list's digest.
     """

@@ -29,6 +29,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from ipaddress import ip_address, ip_network
+from operator import attrgetter
 from typing import Any, NoReturn, Self
 from urllib.parse import unquote
 
@@ -51,7 +52,8 @@ THREADS = 16
 MOST_ADDRESSES = 1 << 16
 """Addresses whose spending is remembered, those that called last."""
 MOST_STREAMS = 16
-SWEEP_SECONDS = 60
+SWEEP_SECONDS = TELL_SECONDS = 60.0
+FAILED = "it failed here; see its log"
 
 OPTIONS = (
     *((key, value) for key, value in COMMON if key != "grpc.max_receive_message_length"),
@@ -67,6 +69,8 @@ log = logging.getLogger("umpc.people")
 
 Answer = Callable[[bytes, Sequence[Any]], Sequence[bytes | MessageRefused]]
 """A blocking call: a study's hash and requests → an answer to each."""
+SECRET, BOX = attrgetter("place", "device", "signature"), attrgetter("place", "box")
+"""The parts of a request of either kind."""
 AGAIN = "try again in a second"
 
 
@@ -95,14 +99,12 @@ class PublicDoor:
     def __init__(self, identity: Identity, behind: Behind, listen: str, most: int = 0):
         self._identity = identity
         self._listen = listen
-        self._sweep = behind.sweep
+        self._behind = behind
         self._sweeping: asyncio.Task[None] | None = None
-        self._counted = behind.counted
         self._budget = Budget(most or MOST_PER_SECOND)
-        self._secrets = behind.secrets or self._has_none
-        self._submit = behind.submit or self._has_none
         self._threads = ThreadPoolExecutor(THREADS, "people")
         self._waiting = 0
+        self._told = -TELL_SECONDS
         self._server: grpc.aio.Server | None = None
 
     def __str__(self) -> str:
@@ -111,15 +113,12 @@ class PublicDoor:
     async def start(self) -> str:
         """Listen. Returns: the address. Raises: AddressInUse, ConfigError."""
         self._server = grpc.aio.server(options=OPTIONS)
-        unary, stream = grpc.unary_unary_rpc_method_handler, grpc.unary_stream_rpc_method_handler
-        methods: Any = {
-            "Secrets": (unary, self.Secrets, pb.SecretsRequest, pb.PeopleReplies),
-            "Submit": (unary, self.Submit, pb.SubmitRequest, pb.PeopleReplies),
-            "Counted": (stream, self.Counted, pb.PeopleStudy, pb.PeoplePart),
-        }
         handlers = {
-            name: make(call, decoding(asked.FromString, streams=False), reply.SerializeToString)
-            for name, (make, call, asked, reply) in methods.items()
+            "Secrets": self._handler(self._behind.secrets, pb.SecretsRequest, "requests", SECRET),
+            "Submit": self._handler(self._behind.submit, pb.SubmitRequest, "boxes", BOX),
+            "Counted": grpc.unary_stream_rpc_method_handler(
+                self._counted, _decoder(pb.PeopleStudy), pb.PeoplePart.SerializeToString
+            ),
         }
         generic = grpc.method_handlers_generic_handler("umpc.v1.People", handlers)
         self._server.add_generic_rpc_handlers((generic,))
@@ -133,7 +132,7 @@ class PublicDoor:
         while True:
             await asyncio.sleep(SWEEP_SECONDS)
             try:
-                await asyncio.to_thread(self._sweep)
+                await asyncio.to_thread(self._behind.sweep)
             except UmpcError as error:
                 log.error("%s", error.message)
 
@@ -144,29 +143,30 @@ class PublicDoor:
             await self._server.stop(grace)
         self._threads.shutdown(wait=False)
 
-    async def Secrets(self, request: Any, context: AnyContext) -> pb.PeopleReplies:
-        """Seal the secrets of places to devices."""
-        asked = await self._paid(request, context, "requests")
-        requests = [(each.place, each.device, each.signature) for each in asked]
-        return await self._answered(self._secrets, request.hash, requests, context)
+    def _handler(
+        self, call: Answer | None, asked: Any, kind: str, parts: Callable[[Any], tuple[Any, ...]]
+    ) -> Any:
+        """A method that answers each item of a request. kind: their field; parts: those of one."""
 
-    async def Submit(self, request: Any, context: AnyContext) -> pb.PeopleReplies:
-        """Take boxes of people."""
-        asked = await self._paid(request, context, "boxes")
-        boxes = [(each.place, each.box) for each in asked]
-        return await self._answered(self._submit, request.hash, boxes, context)
+        async def answered(request: Any, context: AnyContext) -> pb.PeopleReplies:
+            requests = [parts(each) for each in await self._paid(request, context, kind)]
+            found = await self._answered(call or self._has_none, request.hash, requests, context)
+            return pb.PeopleReplies(replies=map(_reply, found))
 
-    async def Counted(self, request: Any, context: AnyContext) -> AsyncIterator[pb.PeoplePart]:
+        serializer = pb.PeopleReplies.SerializeToString
+        return grpc.unary_unary_rpc_method_handler(answered, _decoder(asked), serializer)
+
+    async def _counted(self, request: Any, context: AnyContext) -> AsyncIterator[pb.PeoplePart]:
         """Show who was counted."""
         await self._paid(request, context)
         try:
-            counted = self._counted or self._has_none
+            counted = self._behind.counted or self._has_none
             rows = await asyncio.to_thread(counted, request.hash)
             while (data := await asyncio.to_thread(next, rows, None)) is not None:
                 self._budget.take(context.peer(), MOST_AT_ONCE)
                 yield pb.PeoplePart(data=data)
-        except UmpcError as error:
-            await context.abort(*status_of(error))
+        except Exception as error:
+            await self._fail(context, error)
 
     def _has_none(self, study: bytes, requests: Sequence[Any] = ()) -> Any:
         raise MessageRefused(
@@ -195,25 +195,33 @@ class PublicDoor:
 
     async def _answered(
         self, call: Answer, study: bytes, requests: Sequence[Any], context: AnyContext
-    ) -> pb.PeopleReplies:
+    ) -> Sequence[bytes | MessageRefused]:
         if self._waiting >= MOST_WAITING:
             await self._refuse(context, f"too many people send at this moment; {AGAIN}")
         self._waiting += 1
         try:
-            answered = self._threads.submit(call, study, requests)
-            found = await asyncio.wrap_future(answered)
-        except UmpcError as error:
-            await context.abort(*status_of(error))
-        except Exception:
-            log.exception("messages of people were not answered")
-            await context.abort(*status_of(LocalProtocolError("it failed here; see its log")))
+            return await asyncio.wrap_future(self._threads.submit(call, study, requests))
+        except Exception as error:
+            await self._fail(context, error)
         finally:
             self._waiting -= 1
-        return pb.PeopleReplies(replies=map(_reply, found))
+
+    async def _fail(self, context: AnyContext, error: Exception) -> NoReturn:
+        """End a call by its failure. One that is no caller's fault is told in the own log."""
+        if not isinstance(error, MessageRefused) and time.monotonic() >= self._told + TELL_SECONDS:
+            self._told = time.monotonic()
+            detail = getattr(error, "detail", "")
+            log.error("people are not answered (told once a minute): %s", detail, exc_info=error)
+        known = error if isinstance(error, UmpcError) else LocalProtocolError(FAILED)
+        await context.abort(*status_of(known))
 
     async def _refuse(self, context: AnyContext, why: str) -> NoReturn:
         words = status_of(MessageRefused(why))[1]
         await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, words)
+
+
+def _decoder(asked: Any) -> Callable[[bytes], Any]:
+    return decoding(asked.FromString, streams=False)
 
 
 def _reply(found: bytes | MessageRefused) -> pb.PersonReply:

@@ -282,18 +282,6 @@ class DealerStub(Greeted, Protocol):
     def PeopleKeys(self, request: pb.PeopleStudy, /) -> Call[Never, pb.PeoplePart]: ...
 
 
-class PeopleStub(Protocol):
-    """The calls to a public door."""
-
-    async def Secrets(
-        self, request: pb.SecretsRequest, /, *, timeout: float
-    ) -> pb.PeopleReplies: ...
-
-    async def Submit(self, request: pb.SubmitRequest, /, *, timeout: float) -> pb.PeopleReplies: ...
-
-    def Counted(self, request: pb.PeopleStudy, /, *, timeout: float) -> Any: ...
-
-
 class ShufflerStub(Greeted, Protocol):
     """The calls to a shuffler."""
 
@@ -319,5 +307,5 @@ node_stub: Callable[[Channel], NodeStub] = _generated.NodeStub
 dealer_stub: Callable[[Channel], DealerStub] = _generated.DealerStub
 shuffler_stub: Callable[[Channel], ShufflerStub] = _generated.ShufflerStub
 hub_stub: Callable[[Channel], HubStub] = _generated.HubStub
-people_stub: Callable[[Channel], PeopleStub] = _generated.PeopleStub
+people_stub: Callable[[Channel], Any] = _generated.PeopleStub
 """The generated stubs, with their types."""

@@ -10,6 +10,7 @@ from functools import lru_cache
 
 import msgspec
 
+from umpc.crypto.signing import Verify
 from umpc.errors import RemoteProtocolError, StudyError
 from umpc.people.messages import Survey, check_counted
 from umpc.protocols.grid.binding import grid_of
@@ -54,6 +55,24 @@ def counted_of(study: Study) -> CountedPeople:
             "`umpc study run` asks both aggregators for it, from the closing time on"
         )
     return signed
+
+
+def points_of(
+    study: Study, certificates: Sequence[bytes], verify: Verify, blamed: str
+) -> list[bytes]:
+    """The public keys of both aggregators. Args: blamed: who brought the certificates.
+
+    Raises: CertificateError, RemoteProtocolError.
+    """
+    holders = [verify(each) for each in certificates]
+    if [(each.name, each.role) for each in holders] != [
+        (node.name, "node") for node in study.nodes
+    ]:
+        raise RemoteProtocolError(
+            f"{blamed} brought certificates of others than the study's two aggregators",
+            culprit=blamed,
+        )
+    return [each.key for each in holders]
 
 
 def check_count(study: Study, named: Mapping[str, Counted]) -> None:
