@@ -113,6 +113,12 @@ def check_counted(study: Study, statement: bytes, signatures: list[bytes], blame
     return int.from_bytes(statement[:8], "little")
 
 
+def check_members(study: Study, n: int, records: list[int]) -> None:
+    """Each aggregator's member has n in place of its number of records: noise follows from n."""
+    for name, said in zip(study["names"], records, strict=True):
+        require(said == n, "both say how many people", name)
+
+
 # --- release ---
 
 

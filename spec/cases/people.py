@@ -184,6 +184,7 @@ CHECKED: Arguments = {
     "signatures": _signed(STATEMENT, STATEMENT),
     "blamed": "coordinator",
 }
+SAID: Arguments = {"study": STUDY, "n": 3, "records": [3, 3]}
 GOOD: Good = [
     ("run", "six people", RUN),
     ("run", "a ring of 32 bits", {**RUN, "ring": 32}),
@@ -222,6 +223,7 @@ GOOD: Good = [
     ),
     ("counted", "two lists with two equal rows", COUNTED),
     ("check_counted", "both signed one list", CHECKED),
+    ("check_members", "both say n", SAID),
 ]
 BAD: Bad = [
     (
@@ -317,6 +319,11 @@ BAD: Bad = [
             **CHECKED,
             "signatures": _signed(STATEMENT, STATEMENT, study=OTHER_STUDY),
         },
+    ),
+    (
+        "check_members",
+        "an aggregator adds up fewer people than both signed",
+        {**SAID, "records": [3, 2]},
     ),
     (
         "check_counted",

@@ -146,9 +146,21 @@ def test_another_value_for_a_place_is_refused_while_its_message_is_there(tmp_pat
     assert len(doors.boxes[0][3]) == 1, "nothing left"
 
 
+def test_token_and_value_may_be_corrected_until_there_are_boxes(tmp_path, doors, invited):
+    wrong = Respondent(3, TOKENS[4][0], 9)
+    refused, _ = send(tmp_path / "device", invited, doors, wrong)
+    assert "not signed by the key of this place" in refused[3].message
+    refused, receipts = send(tmp_path / "device", invited, doors, person(3))
+    assert not refused and len(receipts) == 1 and doors.cell(3) == 5
+
+
 def test_a_place_that_is_done_makes_no_other_boxes(tmp_path, doors, invited):
     _, first = send(tmp_path / "device", invited, doors, person(3))
-    _, second = send(tmp_path / "device", invited, doors, person(3, 6))
+    again = Device(tmp_path / "device", invited)
+    asyncio.run(again.send([person(3, 6)], *doors.all))
+    assert again.sent == 0, "and so the command says"
+    second = list(again.receipts())
+    again.close()
     assert first == second and len(doors.boxes[0][3]) == 1 and doors.cell(3) == 5
 
 

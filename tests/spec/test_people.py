@@ -46,6 +46,7 @@ from tests.spec.studies import study_of
 from tests.spec.test_grid import run_of
 from tests.support.fields import number_field
 from tests.support.grid import grid_study
+from tests.support.people import people_study, with_terms
 from umpc.crypto.prg import FixedKeyHash
 from umpc.crypto.ring import Ring
 from umpc.mpc.fss import point as fss
@@ -53,6 +54,7 @@ from umpc.people import messages as m
 from umpc.people.places import keys_digest
 from umpc.protocols.grid.attempt import GridAttempt
 from umpc.protocols.grid.binding import grid_of
+from umpc.protocols.people.terms import check_count
 from umpc.study.sizes import Member
 from umpc.testing import limited
 
@@ -200,6 +202,16 @@ def attempt_of(counted_hash, matrix, ring):
     return made
 
 
+def check_members(study, n, records):
+    counted = m.STATEMENT_BYTES + 2 * m.SIGNATURE_BYTES
+    hexadecimal = (n.to_bytes(8, "little") + bytes(counted - 8)).hex()
+    said = {
+        name: Member(name, each, bytes(32), bytes(32))
+        for name, each in zip(study["names"], records, strict=True)
+    }
+    check_count(with_terms(people_study(), counted=hexadecimal), said)
+
+
 test_good_vectors, test_bad_vectors, test_each_check_is_needed = replay_tests(
     "people",
     {
@@ -221,6 +233,7 @@ test_good_vectors, test_bad_vectors, test_each_check_is_needed = replay_tests(
         "receipt_statement": lambda study, **given: m.receipt_statement(survey_of(study), **given),
         "taken": taken,
         "counted": counted_by_umpc,
+        "check_members": check_members,
         "check_counted": lambda study, statement, signatures, blamed: m.check_counted(
             survey_of(study), statement, study["keys"], signatures, blamed
         ),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -119,6 +121,12 @@ def test_the_commands_lead_from_tokens_to_a_receipt_on_the_list(lab):
     assert early.returncode == 10 and "0 have. Ask again then" in early.stderr, early.stderr
     tokens = (lab.folder / "tokens.txt").read_text().split()
     shown = [*(("--token", each) for each in tokens), ("--key", key, "--place", "2")]
+    killed = ("people", "submit", invitation, *shown[0], "--device", str(lab.folder / "0.device"))
+    environment = {**os.environ, "UMPC_FAILPOINT": "boxes-on-disk:kill"}
+    ended = subprocess.run([*UMPC, *killed, "one=0", "other=0"], env=environment, cwd=lab.folder)
+    assert ended.returncode == -signal.SIGKILL
+    changed = lab.command(*killed, "one=7", "other=0")
+    assert changed.returncode == 61 and "has answered with another value" in changed.stderr
     for place, who in enumerate(shown):
         own = ("--device", str(lab.folder / f"{place}.device"))
         receipt = str(lab.folder / f"{place}.json")

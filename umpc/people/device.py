@@ -81,7 +81,7 @@ ASKED, MADE, DONE = range(3)
 """The steps of a place."""
 Item = TypeVar("Item")
 Replies = Sequence[bytes | UmpcError]
-"""What came for each item of a call: bytes, or why it was refused."""
+"""An answer for each item of a call: bytes, or why it was refused."""
 
 
 def in_batches(items: Iterable[Item], size: int = AT_ONCE) -> Iterator[list[Item]]:
@@ -275,7 +275,7 @@ class Respondent:
 
 
 class Receipt(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a person keeps. Bytes are in hexadecimal.
+    """The proof that a person keeps. Bytes are in hexadecimal.
 
     signatures: of both aggregators, in the study's order.
     """
@@ -331,6 +331,8 @@ class Device:
         self._invited, self._entropy = invited, entropy
         self.refused: dict[int, UmpcError] = {}
         """Place → why its message was not taken in this run."""
+        self.sent = 0
+        """Places that were done in this run."""
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
         try:
             self._db = sqlite3.connect(path)
@@ -357,7 +359,7 @@ class Device:
             )
 
     def close(self) -> None:
-        """End with all on disk. What was deleted is then in no file of the database."""
+        """End with all on disk. No file of the database then has a value that was deleted."""
         self._db.close()
 
     async def send(
@@ -376,30 +378,36 @@ class Device:
             tell: is told how many places a call has finished.
 
         Raises: MessageRefused for another value of a place; TransportError; RemoteProtocolError.
-            The same call afterwards goes on from there.
+            Another such call goes on from there.
         """
-        for batch in in_batches(people):
-            self._add(batch)
-            places = [each.place for each in batch]
-            await self._advance(places, dealer, aggregators)
-            tell(len(places))
-        for places in self._left():
-            await self._advance(places, dealer, aggregators)
-            tell(len(places))
+        try:
+            for batch in in_batches(people):
+                self._add(batch)
+                places = [each.place for each in batch]
+                await self._advance(places, dealer, aggregators)
+                tell(len(places))
+            for places in self._left():
+                await self._advance(places, dealer, aggregators)
+                tell(len(places))
+        except sqlite3.Error as error:
+            raise ConfigError(
+                f"the device's file cannot be written ({error}): make room, and run this again"
+            ) from error
 
     def _add(self, people: Sequence[Respondent]) -> None:
         """Put the places that are new into the file. Raises: MessageRefused for another value."""
         with self._db:
             for each in people:
-                found = self._db.execute("SELECT cell FROM places WHERE place = ?", (each.place,))
-                former = found.fetchone()
-                if former is None:
-                    self._db.execute(
-                        "INSERT INTO places (place, step, cell, seed, device) "
-                        "VALUES (?, ?, ?, ?, ?)",
-                        (each.place, ASKED, each.cell, each.signing_seed, self._entropy(32)),
-                    )
-                elif former[0] not in (None, each.cell):
+                # as long as there are no boxes, a person may correct value and token
+                self._db.execute(
+                    "INSERT INTO places (place, step, cell, seed, device) VALUES (?, ?, ?, ?, ?) "
+                    "ON CONFLICT DO UPDATE SET cell = excluded.cell, seed = excluded.seed "
+                    "WHERE step = excluded.step",
+                    (each.place, ASKED, each.cell, each.signing_seed, self._entropy(32)),
+                )
+                query = "SELECT cell FROM places WHERE place = ?"
+                (cell,) = self._db.execute(query, (each.place,)).fetchone()
+                if cell not in (None, each.cell):
                     raise MessageRefused(
                         f"place {each.place} has answered with another value, and a place has one: "
                         "give that value again, and the device sends the message that it has made"
@@ -485,6 +493,7 @@ class Device:
             for place, signature in signed[0].items()
             if place in signed[1]
         ]
+        self.sent += len(done)
         with self._db:
             self._db.executemany(
                 "UPDATE places SET step = ?, signed_first = ?, signed_second = ?, cell = NULL, "

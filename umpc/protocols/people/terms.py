@@ -78,6 +78,7 @@ def points_of(
 def check_count(study: Study, named: Mapping[str, Counted]) -> None:
     """Each aggregator says as many people as both signed. Raises: RemoteProtocolError."""
     n = counted_of(study).n
+    # spec/people.py, `check_members`
     for name, said in named.items():
         if said.records != n:
             raise RemoteProtocolError(
