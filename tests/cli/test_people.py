@@ -237,6 +237,13 @@ def test_each_row_of_a_table_is_checked_first(folder, invitation):
     assert not (folder / "invitation.device").exists()
 
 
+def test_a_new_device_does_not_overwrite_the_receipts_of_another_one(folder, invitation):
+    (folder / "receipt.json").write_text("mine")
+    asked = ("submit", invitation, "--token", TOKEN, "x=1", "y=1")
+    refused(ConfigError, "receipt.json exists already", *asked)
+    assert (folder / "receipt.json").read_text() == "mine"
+
+
 # --- check ----------------------------------------------------------------------------------------
 
 

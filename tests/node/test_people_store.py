@@ -325,7 +325,9 @@ def test_the_box_key_leaves_only_when_all_keys_are_there_and_is_signed(store: Pe
     store.take_keys(crowd.hash, first)
     with pytest.raises(StudyError, match="waits for the dealer's keys"):
         store.opened(crowd.hash)
-    store.take_keys(crowd.hash, last)
+    with pytest.raises(StudyError, match="another call"):  # which is behind this one
+        store.take_keys(crowd.hash, first, 0)
+    store.take_keys(crowd.hash, last, len(first))
     key, signature = store.opened(crowd.hash)
     assert is_signature(KEYS[0], messages.opened_statement(crowd.survey, 0, key), signature)
 

@@ -14,6 +14,7 @@ from umpc.errors import (
     MessageRefused,
     PeerLost,
     PeerUnavailable,
+    PolicyRefused,
     StudyError,
     TooFewRecords,
     TransportError,
@@ -224,6 +225,14 @@ def test_an_approval_of_the_survey_is_one_of_the_counted_study(survey):
     lab.fetch(study, lab.people)
     assert lab.send(study, lab.people) == []
     check_result(lab, study, lab.people)
+
+
+def test_a_sites_rules_hold_before_anybody_comes(survey):
+    lab = survey(12, fewest=9).start(more="[policy]\nmin_records = 10\n")
+    with pytest.raises(PolicyRefused, match="has a result from 9 on; raise fewest"):
+        lab.open(lab.study())
+    assert [*lab.folder.glob("*-people/*.places")] == []
+    lab.open(lab.study(fewest=10))
 
 
 def test_tables_and_people_do_not_mix(survey, tmp_path):

@@ -40,7 +40,7 @@ def people() -> None:
     \b
     The organiser:
       umpc people invite study.toml --count 1000 --tokens tokens.txt
-      umpc people open study.toml --into invitation.json
+      umpc people open study.toml --into invitation.json --door …
       umpc study run study.toml          after the closing time
     A person, with a token of its own and the invitation, which is public:
       umpc people submit invitation.json --token TOKEN age=34 balance=1200
@@ -186,7 +186,9 @@ def open_study(study: Path, into: Path, doors: tuple[str, ...], quiet: bool) -> 
     "--fingerprint", default="", help="The authority's digits, where the organiser publishes them."
 )
 @click.option(
-    "--device", type=FILE, help="The device's own file. The default is INVITATION.device."
+    "--device",
+    type=FILE,
+    help="The device's own file. The default has the invitation's name, with the ending .device.",
 )
 @click.option(
     "--receipts",
@@ -249,7 +251,10 @@ def submit(
         total = 1
         everybody = iter([_person(invited, values, token, key, place)])
     check_writable(receipts, "the receipts", ConfigError)
-    own = Device(device or invitation.with_suffix(".device"), invited)
+    path = device or invitation.with_suffix(".device")
+    if not path.exists():
+        _require_new(receipts)  # it has those of another device
+    own = Device(path, invited)
     sent, began = 0, time.monotonic()
     try:
         with _progress(quiet=quiet) as show:
@@ -348,8 +353,8 @@ def _require_new(*paths: Path) -> None:
     for path in paths:
         if path.exists():
             raise ConfigError(
-                f"{path} exists already, and whoever has its keys could no longer answer: give "
-                "another name, or move it away"
+                f"{path} exists already, and what it holds would be lost: give another name, or "
+                "move it away"
             )
 
 

@@ -58,7 +58,7 @@ from umpc.node.policy import Policy
 from umpc.node.records import Records, load_records, reading_beside
 from umpc.node.standing import PreparedAttempts
 from umpc.node.told_order import VARIABLE, tell_order
-from umpc.protocols.people.terms import SHARE, survey_of
+from umpc.protocols.people.terms import SHARE, survey_of, terms_of
 from umpc.protocols.registry import protocol_of
 from umpc.study.computation import former_hashes
 from umpc.study.document import Study
@@ -327,6 +327,13 @@ class Admission:
         policy = self.policy()
         policy.check(study, self.name)
         protocol = protocol_of(study)
+        if self._people is not None and (fewest := terms_of(study).fewest) < policy.min_records:
+            raise PolicyRefused(
+                f"{self.name} takes part for {policy.min_records} people or more (min_records "
+                f"under [policy]), and the study has a result from {fewest} on; raise fewest",
+                culprit=self.name,
+                step="propose",
+            )
         course = protocol.course(study)
         identity = course.id if course else b""
         shown = protocol.approved_as(study)

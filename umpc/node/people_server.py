@@ -117,7 +117,7 @@ class PeopleCalls:
                         raise stream.violation("sent more keys than the study has places")
                     if len(waiting) >= size:
                         block = bytes(waiting[:size])
-                        await asyncio.to_thread(store.take_keys, study.hash, block)
+                        await asyncio.to_thread(store.take_keys, study.hash, block, done)
                         del waiting[:size]
                         done += size
                         await context.write(progress("keys", done, total))

@@ -232,15 +232,23 @@ class PeopleStore:
                 raise _misdealt("another seed than before, though a study is dealt once")
             self._write("UPDATE studies SET seed = ? WHERE id = ?", seed, kept.id)
 
-    def take_keys(self, study_hash: bytes, data: bytes) -> None:
+    def take_keys(self, study_hash: bytes, data: bytes, at: int | None = None) -> None:
         """Append whole blocks of dealt keys. With the last one the study is open.
 
-        Raises: RemoteProtocolError for anything but the next whole blocks.
+        Args: at: the bytes that came before them; None for those that are on disk.
+
+        Raises: RemoteProtocolError for anything but the next whole blocks; StudyError if another
+            call has brought some meanwhile.
         """
         with self._lock, self._disk():
             kept = self._kept(study_hash, DEALING, DEALING)
             if not kept.seed:
                 raise _misdealt("keys before its seed")
+            if at not in (None, kept.taken):
+                raise StudyError(
+                    f"{self._name}: another call brings the dealer's keys at this moment; open the "
+                    "study again"
+                )
             size = point.key_bytes(kept.cells)
             end, last = kept.taken + len(data), kept.places * size
             if end > last or (end % (messages.PLACES_AT_ONCE * size) and end != last):
