@@ -60,6 +60,7 @@ _EXPORTED = (
     "local_consortium",
     "maximum",
     "minimum",
+    "plan",
     "select",
     "sign",
 )

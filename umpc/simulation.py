@@ -242,14 +242,14 @@ def _ask_dealer(
     """All nodes' statements to the dealer, and its one answer to everybody."""
     adding = coordinator.aggregation
     answering = cast(AnsweringDealer, dealer)
-    sign = AUTHORITY.credentials(dealer_name(coordinator.attempt), "dealer").sign
-    for frame in answering.answer(adding.questions if adding else [], sign):
+    own = AUTHORITY.credentials(dealer_name(coordinator.attempt), "dealer")
+    for frame in answering.answer(adding.questions if adding else [], own.sign):
         for name, part in zip(coordinator.names, parts, strict=True):
             if part.asks:
                 transcript.told.append((dealer_name(coordinator.attempt), name, frame))
-                part.hear(frame)
+                part.hear(frame, own.certificate)
         if adding is not None:
-            adding.hear(frame)
+            adding.hear(frame, own.certificate)
 
 
 def _run_own_steps(node: NodeSide) -> None:

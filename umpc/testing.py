@@ -130,6 +130,14 @@ CHECKS: dict[str, tuple[str, ...]] = {
     "all statements are there": ("has not signed", "umpc.dealer.server:AskedAttempt._made"),
     "all statements name one root": ("of two transcripts", f"{VERIFIED}Dealing.answer"),
     "a proof is as signed": ("other bytes than", f"{VERIFIED}Transcript.check_statements"),
+    "the dealer signed its answer": (
+        "is not the one that it signed",
+        f"{GRID}.verified:DealerAnswer.hear",
+    ),
+    "the evidence proves the lie": (
+        "do not show whose fault",
+        f"{GRID}.evidence:check_evidence",
+    ),
     "the answer is about what was signed": (
         "heard another statement",
         f"{VERIFIED}Transcript.check_statements",

@@ -27,7 +27,7 @@ LATER = {
     "what statisticians ask next": (100_000, 16),
     "what a hospital takes": (80_000, 15),
 }
-BEGUN = ("liars on the grid", "people and columns")
+BEGUN = ("liars on the grid", "people and columns", "what a hospital takes")
 """Those of LATER that count."""
 MOST_OF_PAPERS = 343_000
 LEAST_DOCSTRINGS = 0.28

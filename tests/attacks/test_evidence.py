@@ -26,13 +26,20 @@ from tests.attacks.test_verified_grid import (
 )
 from tests.support.studies import Entropy, random_tables
 from tests.support.verified import VerifiedRun
-from umpc.errors import CertificateError, EncodingError, FailedCheck, ProvenLie, UmpcError
+from umpc.errors import (
+    CertificateError,
+    EncodingError,
+    FailedCheck,
+    ProvenLie,
+    RemoteProtocolError,
+    UmpcError,
+)
 from umpc.proto import codec
 from umpc.protocols.grid.evidence import SignedLie, evidence_of
 from umpc.protocols.grid.verified import INVERSES, PROOF
 from umpc.protocols.registry import proven_lie
 from umpc.simulation import AUTHORITY
-from umpc.testing import lying, without
+from umpc.testing import CHECKS, lying, without
 
 
 def lie_of(step: Callable[[], None]) -> ProvenLie:
@@ -167,6 +174,88 @@ def test_a_signature_that_its_relay_changed_before_makes_no_evidence_void():
     assert proven(evidence, b"")[0] == "node-1"
 
 
+# --- a wrong bit in the dealer's answer is nobody's lie -------------------------------------------
+
+
+COIN, ROW, ANSWER_FRAMES = 32, 96 + 64, 4
+"""The first frame has a coin, of each node a statement with its signature, and the dealer's."""
+BITS = {
+    "coin": (0, 0),
+    "inverses of node-1": (0, COIN + ROW + 32),
+    "proof of node-1": (0, COIN + ROW + 64),
+    "the dealer's signature": (0, COIN + 3 * ROW + 5),
+    "a point of node-1": (2, 0),
+    "a sum of node-1": (2, -1),
+    "a point of node-0": (1, 3),
+}
+"""Frame and byte in which one bit is wrong."""
+
+
+def heard_wrongly(by: str, frame: int, byte: int) -> UmpcError | None:
+    """How an honest run ends where the coordinator or node-0 hears one bit wrongly."""
+    run = begun().up().down().up()
+    frames = run.answer()
+    assert len(frames) == ANSWER_FRAMES
+    hearing = {"coordinator": run.adding, "node-0": run.tables[0]}[by]
+    changed = bytearray(frames[frame].payload)
+    changed[byte] ^= 1
+    wrong = [*frames[:frame], replace(frames[frame], payload=bytes(changed)), *frames[frame + 1 :]]
+    for each in (*run.tables, run.adding):
+        told = wrong if each is hearing else frames
+        try:
+            for one in told:
+                each.hear(one, DEALER.certificate)
+        except UmpcError as error:
+            assert each is hearing
+            return error
+    run.down()
+    step = run.adding.check_signed if by == "coordinator" else run.tables[0].confirm
+    try:
+        step(run.signatures)
+    except UmpcError as error:
+        return error
+    return None
+
+
+@pytest.mark.parametrize("by", ["coordinator", "node-0"])
+@pytest.mark.parametrize("bit", BITS)
+def test_a_wrong_bit_in_the_dealers_answer_names_the_dealer(bit, by):
+    error = heard_wrongly(by, *BITS[bit])
+    assert type(error) is RemoteProtocolError and error.culprit == "dealer"
+    assert CHECKS["the dealer signed its answer"][0] in error.message
+
+
+def test_power_without_the_check_and_the_reading_a_wrong_bit_would_prove_a_lie_of_somebody_honest():
+    """Where the dealer's signature is not checked, the evidence is read before it accuses."""
+    with without("the dealer signed its answer"):
+        for by in ("coordinator", "node-0"):
+            error = heard_wrongly(by, *BITS["a point of node-1"])
+            assert type(error) is FailedCheck and error.culprit is None
+        with without("the evidence proves the lie"):
+            error = heard_wrongly("coordinator", *BITS["a point of node-1"])
+    assert isinstance(error, ProvenLie) and error.culprit == "node-1"
+    proves_nothing(error.evidence)
+
+
+@pytest.mark.parametrize(
+    "certificate",
+    [
+        AUTHORITY.credentials("node-2").certificate,
+        AUTHORITY.credentials("dealer", "node").certificate,
+        AUTHORITY.credentials("other", "dealer").certificate,
+    ],
+    ids=["a node's", "another role's", "another dealer's"],
+)
+def test_an_answer_under_another_certificate_is_refused(certificate):
+    run = begun().up().down().up()
+    *frames, last = run.answer()
+    for frame in frames:
+        assert not run.adding.hear(frame, certificate)
+    with pytest.raises(RemoteProtocolError) as found:
+        run.adding.hear(last, certificate)
+    assert found.value.culprit == "dealer"
+
+
 # --- what it holds --------------------------------------------------------------------------------
 
 
@@ -251,7 +340,11 @@ def test_what_a_relay_changed_is_no_evidence_where_a_node_forgets_to_compare_dig
     run = begun().up().down().up().ask().down(at(step, 0, of=LIAR))
     told = run.signatures
     with without("a proof is as signed"):
-        accusation = lie_of(lambda: run.tables[0].confirm(told))
+        with pytest.raises(FailedCheck, match="do not show whose fault") as found:
+            run.tables[0].confirm(told)
+        assert type(found.value) is FailedCheck and found.value.culprit is None
+        with without("the evidence proves the lie"):
+            accusation = lie_of(lambda: run.tables[0].confirm(told))
     assert accusation.culprit == "node-1"
     proves_nothing(accusation.evidence)
 

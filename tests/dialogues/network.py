@@ -458,6 +458,8 @@ class Channel:
 
     def __init__(self, connection: Connection):
         self._connection = connection
+        self.certificate = connection.server.certificate
+        """The server's, as a channel of umpc has it."""
 
     def unary_unary(
         self,
@@ -489,6 +491,8 @@ class Channel:
             method, request_serializer, response_deserializer, None
         )
 
+    stream_unary = stream_stream
+
     async def close(self, grace: float | None = None) -> None:
         await self._connection.close()
 
@@ -509,6 +513,7 @@ class MemoryServer:
 
     def __init__(self, identity: Identity, allowed: Allowed):
         self.name, self.role = identity.name, identity.role
+        self.certificate = identity.pair[0]
         calls = Calls(BEATEN)
         self._guard = RoleGuard(identity, {METHOD: ROLES, **allowed}, calls)
         self._handlers: list[Any] = [calls.handler()]

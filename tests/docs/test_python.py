@@ -11,7 +11,7 @@ TEXT = (Path(umpc.__file__).parents[1] / "docs" / "python.md").read_text(encodin
 
 
 def test_the_first_example_runs():
-    (example,) = re.findall(r"```python\n(import umpc.*?)```", TEXT, re.DOTALL)
+    example, *_ = re.findall(r"```python\n(import umpc.*?)```", TEXT, re.DOTALL)
     names: dict = {}
     exec(compile(example, "python.md", "exec"), names)
     assert -1 <= names["low"] < names["high"] <= 1
@@ -26,5 +26,5 @@ def test_the_first_example_runs():
 
 def test_the_table_of_names_is_what_the_package_exports():
     named = set(re.findall(r"^\| `umpc\.(\w+)` \|", TEXT, re.MULTILINE))
-    assert named == {"estimate", "local_consortium", "Study", "kernel", "Result"}
+    assert named == {"estimate", "local_consortium", "plan", "Study", "kernel", "Result"}
     assert all(hasattr(umpc, name) for name in named)

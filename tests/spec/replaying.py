@@ -34,7 +34,7 @@ was told, and names the coordinator for a false total, whatever it would show. B
 is not due are no frame of the next one.
 """
 NOT_IN_UMPC = {"the dealer signed its answer"}
-"""Checks of messages that umpc has not: a node hears the dealer itself, over TLS."""
+"""Checks that umpc makes of other messages: a node hears the dealer itself, and names it."""
 NAMES = ("test_good_vectors", "test_bad_vectors", "test_each_check_is_needed")
 
 

@@ -16,7 +16,7 @@ from spec.refused import Refused
 from spec.verified_by_few import accept_short
 from spec.verified_grid import run
 from tests.spec.replaying import replay_tests, vectors
-from tests.spec.test_verified_grid import attempt_of, parties, signer_of, table_of_node
+from tests.spec.test_verified_grid import DEALER, attempt_of, parties, signer_of, table_of_node
 from tests.spec.test_verified_lies import octets, take, words
 from umpc.protocols.grid.masked_form import TOTAL
 from umpc.protocols.grid.verified import OPENING
@@ -63,7 +63,7 @@ def of_run(study, owns, dealt, randoms):
         if exchange:
             for frame in list(dealing.answer(total.questions, signer_of(dealt))):
                 for hearing in (total, *(node for node in nodes if node.asks)):
-                    hearing.hear(frame)
+                    hearing.hear(frame, DEALER)
             total.end_exchange()
         for place, node in enumerate(nodes):
             frames = list(total.told(place))

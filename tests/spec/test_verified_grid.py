@@ -131,6 +131,10 @@ def of_points(root, place, inverses, study, coin):
     return {name: each.tolist() for name, each in found.items()}
 
 
+DEALER = b"dealer" + STUDY["dealer_key"]
+"""Its certificate, as `verify` reads it."""
+
+
 def attempt_of(study) -> GridAttempt:
     """The attempt, with the vectors' id. Two public classes are those of the first field."""
     number, label = number_field("x", "0", "1"), FieldText.of_categories("x", "01", public=True)
@@ -187,7 +191,7 @@ def parties(study, owns, dealt, randoms):
     dealings = [dict(dealing.deal_one(chunk)) for chunk in made.chunks()]
     own_shares = [cells_of([frame], 64) for frame in dealings[-1].values()]
     numbers = [*randoms, (sum(int(each[0]) for each in own_shares) - sum(randoms)) % field.P]
-    total = VerifiedTotal(made, study["keys"])
+    total = VerifiedTotal(made, study["keys"], verify)
     nodes = [table_of_node(made, study, own) for own in owns]
     for node, number in zip(nodes, numbers, strict=True):
         node.deal([number])
@@ -211,7 +215,7 @@ def said_of(total, nodes, dealing, owns, signer) -> dict[str, Any]:
             questions = total.questions
             for frame in list(dealing.answer(questions, signer)):
                 for hearing in (total, *nodes):
-                    hearing.hear(frame)
+                    hearing.hear(frame, DEALER)
         for place, node in enumerate(nodes):
             for frame in total.told(place):
                 node.take(frame)

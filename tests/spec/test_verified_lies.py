@@ -18,7 +18,7 @@ from spec.joint_seed import sign
 from spec.verified_messages import digests_of, proof_statement, table_digest
 from tests.spec.replaying import replay_tests
 from tests.spec.test_joint_seed import verify
-from tests.spec.test_verified_grid import attempt_of, table_of_node
+from tests.spec.test_verified_grid import DEALER, attempt_of, table_of_node
 from tests.support.grid import grid_study
 from tests.support.protocols import checked
 from tests.support.studies import SPEARMAN
@@ -43,6 +43,7 @@ from umpc.study.attempt import sign_member
 from umpc.study.cost import Measured
 from umpc.study.messages import Frame
 from umpc.study.settings import LYING_NODES
+from umpc.testing import without
 from umpc.transport.tls import Peer
 
 NONCE = 2**207
@@ -137,7 +138,7 @@ def take(node: VerifiedTable, frames: Iterable[Frame]) -> None:
 
 def coordinator_with(made: GridAttempt, study: dict[str, Any], firsts: list[Any]) -> VerifiedTotal:
     """A coordinator that has all first messages."""
-    total = VerifiedTotal(made, study["keys"])
+    total = VerifiedTotal(made, study["keys"], verify)
     for place, sent in enumerate(firsts):
         for frame in first_frames(place, sent):
             total.add(place, frame)
@@ -227,8 +228,10 @@ def of_check(study, place, opened, signed, seconds, told, shown):
                 total.add(number, frame)
         total.end_exchange()
         for frame in answer:
-            total.hear(frame)
-        total.check_signed(signatures)
+            total.hear(frame, DEALER)
+        # the vectors' attempt is no study's, so their evidence is none
+        with without("the evidence proves the lie"):
+            total.check_signed(signatures)
     node = node_at(made, study, place)
     take(node, opened_frames(place, opened))
     assert list(node.masked())
@@ -244,8 +247,9 @@ def of_check(study, place, opened, signed, seconds, told, shown):
         if number != place:
             take(node, second_frames(number, message, signatures[number]))
     for frame in answer:
-        node.hear(frame)
-    node.confirm([own if number == place else each for number, each in enumerate(signatures)])
+        node.hear(frame, DEALER)
+    with without("the evidence proves the lie"):
+        node.confirm([own if number == place else each for number, each in enumerate(signatures)])
     return node.shares
 
 

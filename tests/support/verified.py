@@ -21,6 +21,7 @@ from umpc.transport.tls import Peer
 Change = Callable[[int, Frame], Frame]
 """A node's place and a frame that it sends or gets → the frame that comes."""
 COORDINATOR = Peer("coordinator", "coordinator")
+DEALER = AUTHORITY.credentials("dealer", "dealer")
 
 
 def unchanged(place: int, frame: Frame) -> Frame:
@@ -91,17 +92,20 @@ class VerifiedRun(GridRun):
 
     def ask(self, questions: Sequence[bytes] | None = None) -> VerifiedRun:
         """The dealer's answer to everybody. Args: questions: by default the honest ones."""
+        for frame in self.answer(questions):
+            for hearing in (*self.tables, self.adding):
+                hearing.hear(frame, DEALER.certificate)
+        return self
+
+    def answer(self, questions: Sequence[bytes] | None = None) -> list[Frame]:
+        """The dealer's answer, which nobody has heard. Args: as of `ask`."""
         asked = list(self.adding.questions if questions is None else questions)
 
         async def answer() -> list[Frame]:
-            own = AUTHORITY.credentials("dealer", "dealer")
-            one = AskedAttempt(self.attempt, self.dealing, AUTHORITY.verify, own.sign)
+            one = AskedAttempt(self.attempt, self.dealing, AUTHORITY.verify, DEALER.sign)
             return await one.answer(COORDINATOR, asked)
 
-        for frame in asyncio.run(answer()):
-            for hearing in (*self.tables, self.adding):
-                hearing.hear(frame)
-        return self
+        return asyncio.run(answer())
 
     @property
     def signatures(self) -> list[bytes]:

@@ -4,6 +4,7 @@
 |---|---|
 | `in_memory.py` | `umpc.estimate`: a private statistic over data frames, in one process |
 | `study.py` | `umpc.Study`: a study against real nodes, plain and asynchronous |
+| `proposal.py` | `umpc.plan`: a study from a question, with the intervals that it will have |
 | `consortium.py` | `umpc.local_consortium`: real processes on this machine |
 | `result.py` | `umpc.Result`: a report with intervals, a test and a picture |
 | `fields.py` | fields from bounds or from columns, in steps of their resolution |
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from umpc.api.consortium import LocalConsortium, local_consortium
     from umpc.api.entries import PythonKernel, kernel
     from umpc.api.in_memory import estimate
+    from umpc.api.proposal import plan
     from umpc.api.result import Result
     from umpc.api.study import ProposedStudy as Study
     from umpc.ustat.tracing import maximum, minimum, select, sign
@@ -34,6 +36,7 @@ __all__ = [
     "local_consortium",
     "maximum",
     "minimum",
+    "plan",
     "select",
     "sign",
 ]
@@ -47,6 +50,7 @@ _PLACES = {
     "local_consortium": "umpc.api.consortium",
     "maximum": "umpc.ustat.tracing",
     "minimum": "umpc.ustat.tracing",
+    "plan": "umpc.api.proposal",
     "select": "umpc.ustat.tracing",
     "sign": "umpc.ustat.tracing",
 }

@@ -36,7 +36,7 @@ from umpc.coordinator.client import (
 from umpc.coordinator.conductor import Preparation
 from umpc.coordinator.links import Tell
 from umpc.coordinator.studyfile import StudyFile, load_study_file
-from umpc.coordinator.studyfile_text import write_study_file
+from umpc.coordinator.studyfile_text import study_text, write_study_file
 from umpc.errors import ProvenLie, StudyError, UmpcError
 from umpc.protocols.registry import check_new_run
 from umpc.study.attempt import Attempt
@@ -139,12 +139,19 @@ class ProposedStudy:
 
         Raises: StudyError for a study with a kernel of Python, or one that was loaded from a file.
         """
+        return write_study_file(Path(folder), self._as_file())
+
+    def text(self, about: Mapping[str, str]) -> str:
+        """The text of its study.toml. Args: about: key → a comment. Raises: as `save`."""
+        return study_text(self._as_file(), about)
+
+    def _as_file(self) -> dict[str, Any]:
         if not self._entries or "kernel" in self._entries:
             raise StudyError(
                 "a study made of Python arguments with a statistic of the library was expected: "
                 "copy the file of any other one, with its kernel's file"
             )
-        return write_study_file(Path(folder), self._entries)
+        return self._entries
 
     # --- what it is ----------------------------------------------------------------------------
 

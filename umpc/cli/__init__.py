@@ -20,6 +20,7 @@
 | `budget.py` | `umpc budget`: show and verify a node's ledger, set its anchor again; amounts |
 | `study.py` | `umpc study`: check, prepare or run a study, or wait until all sites accept it |
 | `people.py` | `umpc people`: invite people, open a study to them, send and check an answer |
+| `study_new.py` | `umpc study new`: a study file from a question in words |
 | `plan.py` | `umpc plan`: predict what a study costs and how accurate it is |
 | `infer.py` | `umpc infer`: intervals and a p-value from a report, at no further ε |
 | `kernels.py` | `umpc kernels`: the library's statistics, and the cost of a kernel |

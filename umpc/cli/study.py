@@ -20,6 +20,7 @@ from umpc.cli.shared import (
     print_preparation,
     print_report,
 )
+from umpc.cli.study_new import new
 from umpc.errors import ApprovalPending, ConfigError, UmpcError
 from umpc.text_file import check_writable
 
@@ -63,7 +64,7 @@ class StudyGroup(click.Group):
 
 @click.group(cls=StudyGroup)
 def study() -> None:
-    """Run a study, prepare it ahead, or check it without running it.
+    """Propose a study, run it, prepare it ahead, or check it without running it.
 
     A study is a file. Its keys are those of every study, and the settings of its protocol.
 
@@ -96,6 +97,9 @@ def study() -> None:
       name = "south"
       address = "south.example.org:7100"
     """
+
+
+study.add_command(new)
 
 
 @study.command()

@@ -137,7 +137,7 @@ async def _lead(
     parties: list[NodeLink | ShufflerLink] = [*links, *shufflers]
 
     async def hear_dealer(
-        attempt: bytes, statements: Sequence[bytes], hear: Callable[[Frame], bool]
+        attempt: bytes, statements: Sequence[bytes], hear: Callable[[Frame, bytes], bool]
     ) -> None:
         dealer = dealer_of(study)
         call = AnswerCall(dealer, study.seconds_per_step, attempt, statements)

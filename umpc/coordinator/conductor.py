@@ -34,7 +34,8 @@ Beside = Callable[[ShufflerLink], Coroutine[Any, Any, None]]
 """The part of a step that each shuffler does while the nodes do theirs."""
 
 
-HearDealer = Callable[[bytes, Sequence[bytes], Callable[[Frame], bool]], Coroutine[Any, Any, None]]
+Hear = Callable[[Frame, bytes], bool]
+HearDealer = Callable[[bytes, Sequence[bytes], Hear], Coroutine[Any, Any, None]]
 """Pass statements on to the dealer, and hear its answer about an attempt, frame by frame."""
 Expect = Callable[[Attempt], None]
 """It is told the attempt as soon as all numbers of records are known, in a thread of its own."""
@@ -55,9 +56,7 @@ def expect_nothing(attempt: Attempt) -> None:
     """A run whose length nobody asks for."""
 
 
-async def hear_nobody(
-    attempt: bytes, statements: Sequence[bytes], hear: Callable[[Frame], bool]
-) -> None:
+async def hear_nobody(attempt: bytes, statements: Sequence[bytes], hear: Hear) -> None:
     """There is no dealer that answers."""
     raise LocalProtocolError("a dealer's answer was due in a study that has none")
 

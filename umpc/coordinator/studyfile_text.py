@@ -6,27 +6,39 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 from umpc.study.parts import FieldText
 
+WIDTH = 90
+"""The most characters of a line of a comment."""
 BARE_KEY = re.compile("[A-Za-z0-9_-]+")
 
 
 def write_study_file(folder: Path, entries: Mapping[str, Any]) -> Path:
     """study.toml in this folder, from the entries that are not None and not empty."""
+    path = folder / "study.toml"
+    path.write_text(study_text(entries, {}), encoding="utf-8")
+    return path
+
+
+def study_text(entries: Mapping[str, Any], about: Mapping[str, str]) -> str:
+    """The text of a study.toml. Args: about: key → a comment above it."""
     given = {key: value for key, value in entries.items() if value not in (None, (), [], {})}
-    plain = {key: value for key, value in given.items() if not _is_table(value)}
-    lines = [f"{key} = {_value(value)}" for key, value in plain.items()]
-    for key, value in given.items():
+    lines = []
+    # a key that follows a table would be one of the table
+    for key, value in sorted(given.items(), key=lambda item: _is_table(item[1])):
+        if key in about:
+            lines += ["", *(f"# {line}" for line in wrap(about[key], WIDTH))]
         if isinstance(value, Mapping):
             lines += [f"[{key}]", *_rows(value)]
         elif _is_table(value):
             for row in value:
                 lines += [f"[[{key}]]", *_rows(row)]
-    path = folder / "study.toml"
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return path
+        else:
+            lines.append(f"{key} = {_value(value)}")
+    return "\n".join(lines).lstrip() + "\n"
 
 
 def field_entry(field: FieldText) -> dict[str, Any]:

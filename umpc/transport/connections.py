@@ -178,6 +178,8 @@ class _Dial:
             shown = await shown_certificate(self.address, self.seconds, self.role)
             channel = None if shown is None else await self._connect(await self._verified(shown))
             if channel is not None:
+                # the one that it trusts; gRPC does not keep it
+                channel.certificate = shown  # type: ignore[attr-defined]
                 return channel
             error = await self.reason()
             if isinstance(error, CertificateError):

@@ -55,8 +55,8 @@ class AnswerCall:
         """Connect to the dealer. Raises: PeerUnavailable, CertificateError."""
         await self._stream.connect(identity, "dealer", self._address, self._seconds)
 
-    async def hear(self, hear: Callable[[Any], bool]) -> None:
-        """Ask, and take frames until `hear` has the last one.
+    async def hear(self, hear: Callable[[Any, bytes], bool]) -> None:
+        """Ask, and take frames until `hear` has the last one. It also gets the certificate.
 
         Raises: the dealer's own failure, PeerLost, StepTimeout, RemoteProtocolError.
         """
@@ -64,7 +64,7 @@ class AnswerCall:
         is_complete = False
         while not is_complete:
             for frame in await self._stream.next(STEP, self._patience):
-                is_complete = hear(frame)
+                is_complete = hear(frame, self._stream.certificate)
 
     async def close(self) -> None:
         """Hang up."""

@@ -157,6 +157,12 @@ class RpcStream(Generic[Request, Reply]):
             raise LocalProtocolError(f"the stream to {self.peer} was used before it was connected")
         return self._channel
 
+    @property
+    def certificate(self) -> bytes:
+        """The peer's certificate (DER), as it was checked when the channel opened."""
+        shown: bytes = getattr(self.channel, "certificate", b"")
+        return shown
+
     def begin(self, call: Call[Request, Any]) -> None:
         """Start to read a call that this side made."""
         source = self._end_of(call)

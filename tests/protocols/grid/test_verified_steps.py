@@ -38,7 +38,7 @@ def attempt(run: VerifiedRun) -> None:
     run.count().up().down().up()
     for frame in list(run.dealing.answer(run.adding.questions, DEALER.sign)):
         for hearing in (*run.tables, run.adding):
-            hearing.hear(frame)
+            hearing.hear(frame, DEALER.certificate)
     run.down().confirm()
     for node in run.nodes:
         node.release()

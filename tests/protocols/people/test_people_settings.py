@@ -95,7 +95,7 @@ SIGNED = terms_of(closed(STUDY, 9)).counted
         ({"counted": SIGNED, "fewest": 10}, "counts 10 to 64 people, and a list of 9 came"),
         ({"counted": SIGNED, "places": 8}, "counts 2 to 8 people, and a list of 9 came"),
     ],
-    ids=str,
+    ids=range(13),
 )
 def test_terms_that_fit_no_study_are_refused(changes, reason):
     with pytest.raises(StudyError, match=reason):

@@ -54,6 +54,20 @@ def test_a_call_has_its_reply_its_status_and_its_caller(site):
     run(scenario())
 
 
+def test_a_caller_knows_the_certificate_that_its_peer_showed(site):
+    """Evidence of a lie takes the dealer's."""
+
+    async def scenario():
+        own = site("a")
+        async with hub_of(site("relay", "hub")) as hub, echo_behind(hub, own):
+            stream = RpcStream("a", "connect", as_received)
+            await stream.connect(site("b"), "node", hub.address)
+            assert stream.certificate == own.pair[0]
+            await stream.close()
+
+    run(scenario())
+
+
 def test_a_stream_carries_messages_of_every_size_both_ways_and_ends(site):
     sizes = (0, 1, numbering.PART_BYTES, numbering.PART_BYTES + 1, MAX_MESSAGE, 7)
 

@@ -41,7 +41,7 @@ def child(blocks: WordArray, which: WordArray | int, tree_hash: FixedKeyHash) ->
     inputs = np.array(blocks, order="C")
     # the three low bits are control and value bits: no part of the seed
     inputs[..., 0] &= SEED
-    inputs[..., 0] |= np.uint64(which)
+    inputs[..., 0] ^= np.uint64(which)
     return tree_hash(inputs)
 
 

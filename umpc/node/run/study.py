@@ -312,9 +312,9 @@ async def _ask_dealer(
     """Take the dealer's one answer about what all nodes signed."""
     call = AnswerCall(dealer_of(run.study), run.study.seconds_per_step, attempt)
 
-    def hear(frame: Frame) -> bool:
+    def hear(frame: Frame, dealer: bytes) -> bool:
         others.links.count_with_coordinator(frame)
-        return aggregation.hear(frame)
+        return aggregation.hear(frame, dealer)
 
     try:
         await run.site.dial_dealer(call)

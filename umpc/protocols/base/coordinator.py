@@ -110,8 +110,11 @@ class CoordinatorAggregation(Protocol):
         """All nodes' signed statements for the dealer, after the last exchange."""
         ...
 
-    def hear(self, frame: Frame) -> bool:
-        """Take the next frame of the dealer's answer. Returns: whether it was the last one."""
+    def hear(self, frame: Frame, dealer: bytes) -> bool:
+        """Take the next frame of the dealer's answer. Returns: whether it was the last one.
+
+        Args: dealer: the dealer's certificate.
+        """
         ...
 
     def check_signed(self, signatures: Sequence[bytes]) -> None:

@@ -166,8 +166,11 @@ class NodeAggregation(Protocol):
         """
         ...
 
-    def hear(self, frame: Frame) -> bool:
-        """Take the next frame of the dealer's answer. Returns: whether it was the last one."""
+    def hear(self, frame: Frame, dealer: bytes) -> bool:
+        """Take the next frame of the dealer's answer. Returns: whether it was the last one.
+
+        Args: dealer: the dealer's certificate.
+        """
         ...
 
     def sign(self) -> bytes:

@@ -55,6 +55,7 @@ from umpc.ustat.sampling import BALANCED, TWO_SAMPLE
 
 if TYPE_CHECKING:
     from umpc.protocols.base.node import NodeSide
+    from umpc.study.report import Report
 
 EVALUATED = {
     "shared": "evaluated under secret sharing",
@@ -470,6 +471,15 @@ class StudyProtocol(ABC):
 
         Raises: StudyError where that cannot be told.
         """
+
+    def expected_report(self, attempt: Attempt, table: ReferenceTable) -> Report:
+        """The report of a run over a table whose noise happens to be 0, for its intervals.
+
+        Raises: StudyError for a protocol that cannot tell it.
+        """
+        raise StudyError(
+            f"intervals are predicted for pairs and for the grid, and this study is of {self.name}"
+        )
 
     def tuned(self, attempt: Attempt, table: ReferenceTable) -> Study | None:
         """The study with the settings of the least error over a table like the sites' own.

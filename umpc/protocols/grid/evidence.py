@@ -24,11 +24,11 @@ from umpc.crypto import field
 from umpc.crypto.prime_field import PRIME
 from umpc.crypto.signing import Verify, is_signature
 from umpc.decoding import decode
-from umpc.errors import EncodingError, ProvenLie
+from umpc.errors import CertificateError, EncodingError, FailedCheck, ProvenLie
 from umpc.mpc.chunks import require
 from umpc.protocols.grid import lookup_proof as proofs
 from umpc.protocols.grid.binding import grid_of
-from umpc.protocols.grid.masked_form import HISTOGRAM, MaskLayout
+from umpc.protocols.grid.masked_form import HISTOGRAM, STEP, MaskLayout
 from umpc.protocols.grid.operators import Grid
 from umpc.protocols.grid.verified import (
     DealerAnswer,
@@ -83,21 +83,45 @@ def keeping_evidence(
     transcript: VerifiedTranscript,
     root: bytes,
     answer: DealerAnswer,
+    verify: Verify,
     tables: Sequence[FieldVector] = (),
 ) -> Iterator[None]:
     """Add its evidence to a proven lie, and the evidence's SHA-256 to its message.
 
+    It reads the evidence first, as anybody else will. A lie that it does not prove is none.
+
     Args: tables: each node's masked table, where they are known.
+    Raises: ProvenLie; FailedCheck that names nobody.
     """
     try:
         yield
     except ProvenLie as lie:
         node = transcript.names.index(lie.culprit or "")
         evidence = msgspec.json.encode(evidence_of(transcript, node, root, answer, tables))
+        check_evidence(evidence, transcript.attempt.study, verify, answer.certificate)
         told = f"{lie.message}; evidence {hashlib.sha256(evidence).hexdigest()}"
         proven = ProvenLie(told, culprit=lie.culprit, step=lie.step)
         proven.evidence = evidence
         raise proven from lie
+
+
+def check_evidence(evidence: bytes, study: Study, verify: Verify, dealer: bytes) -> None:
+    """Read one's own evidence as anybody else will. Args: as of `proven_by`.
+
+    Raises: FailedCheck that names nobody, where it proves no lie.
+    """
+    why = ""
+    try:
+        proven_by(evidence, study, verify, dealer)
+    except (EncodingError, CertificateError) as error:
+        why = error.message
+    if why:
+        raise FailedCheck(
+            f"a check of signed messages failed here, and they do not show whose fault it is "
+            f"({why}); nothing was released; run the study again, and if it fails again, look at "
+            "the machine of the process that says so",
+            step=STEP,
+        )
 
 
 def evidence_of(

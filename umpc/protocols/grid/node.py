@@ -233,7 +233,7 @@ class NodeTable:
         self._came += 1
         return self._came == layout.frames
 
-    def hear(self, frame: Frame) -> bool:
+    def hear(self, frame: Frame, dealer: bytes) -> bool:
         """There is no answer."""
         raise LocalProtocolError("the dealer of a grid answers where nodes may lie")
 

@@ -319,7 +319,7 @@ class TotalOfTables:
         """There are none."""
         raise LocalProtocolError("the dealer of a grid is asked where nodes may lie")
 
-    def hear(self, frame: Frame) -> bool:
+    def hear(self, frame: Frame, dealer: bytes) -> bool:
         """There is no answer of a dealer."""
         raise LocalProtocolError("the dealer of a grid answers where nodes may lie")
 
@@ -350,9 +350,10 @@ class VerifiedTotal(TotalOfTables):
     exchanges = EXCHANGES
     asks = True
 
-    def __init__(self, attempt: GridAttempt, keys: Sequence[bytes]):
+    def __init__(self, attempt: GridAttempt, keys: Sequence[bytes], verify: Verify):
         super().__init__(attempt, keys)
         nodes = range(len(attempt.members))
+        self._verify = verify
         self.transcript = VerifiedTranscript(attempt, keys)
         self.answer = DealerAnswer(attempt)
         self.tables = [FieldVector(HISTOGRAM, attempt.layout) for _ in nodes]
@@ -437,11 +438,9 @@ class VerifiedTotal(TotalOfTables):
         """All nodes' signed statements. Raises: RemoteProtocolError naming a node."""
         return self.transcript.questions(self._root)
 
-    def hear(self, frame: Frame) -> bool:
+    def hear(self, frame: Frame, dealer: bytes) -> bool:
         """The next frame of the dealer's answer. Returns: whether it was the last one."""
-        dealer = self.attempt.study.dealer
-        self.answer.take(frame, dealer.name if dealer else "the dealer")
-        return self.answer.is_complete
+        return self.answer.hear(frame, dealer, self._verify)
 
     def check_signed(self, signatures: Sequence[bytes]) -> None:
         """All that the nodes said holds, with the dealer's answer; all verifiers say so, too.
@@ -454,7 +453,8 @@ class VerifiedTotal(TotalOfTables):
             self.transcript.check_verdicts(self._root, signatures, None)
 
     def _check_all(self, signatures: Sequence[bytes]) -> None:
-        with keeping_evidence(self.transcript, self._root, self.answer, self.tables):
+        heard = self.transcript, self._root, self.answer
+        with keeping_evidence(*heard, self._verify, self.tables):
             self._check_signed(signatures)
         self.tables = []
 
@@ -485,8 +485,11 @@ class GridCoordinator(UMpcCoordinator):
             return None
         if self._aggregation is None:
             attempt = require(self.attempt, GridAttempt)
-            kind = TotalOfTables if self.study.adversary == HONEST else VerifiedTotal
-            self._aggregation = kind(attempt, self._keys)
+            self._aggregation = (
+                TotalOfTables(attempt, self._keys)
+                if self.study.adversary == HONEST
+                else VerifiedTotal(attempt, self._keys, self._verify)
+            )
         return self._aggregation
 
     def check_sizes(self, members: Sequence[Member]) -> None:

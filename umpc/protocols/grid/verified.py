@@ -39,7 +39,7 @@ import numpy as np
 from umpc.crypto import field
 from umpc.crypto.prg import SEED_BYTES, Stream, derive
 from umpc.crypto.prime_field import PRIME
-from umpc.crypto.signing import SIGNATURE_BYTES, Sign, is_signature
+from umpc.crypto.signing import SIGNATURE_BYTES, Sign, Verify, is_signature
 from umpc.errors import (
     EncodingError,
     ProvenLie,
@@ -272,13 +272,16 @@ class Said:
 class DealerAnswer:
     """The dealer's one answer about an attempt: statements, a coin, and the masks' part.
 
-    signature: the dealer's, of all that. Who asks the dealer needs none; evidence has it.
+    signature: the dealer's, of all that. A bit that is wrong here would name an honest node, so
+        whoever hears the answer checks it.
+    certificate: the dealer's, of that signature.
     """
 
     def __init__(self, attempt: GridAttempt):
         self.attempt = attempt
         self.coin = b""
         self.signature = b""
+        self.certificate = b""
         self.statements: list[NodeStatement] = []
         self.signatures: list[bytes] = []
         self._shapes = shapes_of(attempt)
@@ -312,6 +315,27 @@ class DealerAnswer:
             said = frame.payload[start : start + each]
             self.statements.append(NodeStatement.decode(said[:STATEMENT_BYTES]))
             self.signatures.append(said[STATEMENT_BYTES:])
+
+    def hear(self, frame: Frame, certificate: bytes, verify: Verify) -> bool:
+        """The next frame, from the dealer. Returns: whether it was the last one.
+
+        Raises: RemoteProtocolError naming the dealer; CertificateError.
+        """
+        dealer = self.attempt.study.dealer
+        name = dealer.name if dealer else "the dealer"
+        self.take(frame, name)
+        if not self.is_complete:
+            return False
+        self.certificate, holder = certificate, verify(certificate)
+        is_dealer = (holder.name, holder.role) == (name, "dealer")
+        if not is_dealer or not is_signature(holder.key, self.signed_as, self.signature):
+            raise RemoteProtocolError(
+                f"the answer that came from {name} is not the one that it signed: a bit changed on "
+                "the way, or the dealer is at fault; nothing was released; run the study again",
+                culprit=name,
+                step=STEP,
+            )
+        return True
 
     def begin(
         self, coin: bytes, statements: Sequence[NodeStatement], signatures: Sequence[bytes]

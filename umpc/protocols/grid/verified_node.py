@@ -162,11 +162,9 @@ class VerifiedTable(NodeTable):
         if self._exchange < EXCHANGES:
             self._due = self._parts_due()
 
-    def hear(self, frame: Frame) -> bool:
+    def hear(self, frame: Frame, dealer: bytes) -> bool:
         """The next frame of the dealer's answer. Returns: whether it was the last one."""
-        dealer = self.attempt.study.dealer
-        self.answer.take(frame, dealer.name if dealer else "the dealer")
-        return self.answer.is_complete
+        return self.answer.hear(frame, dealer, self._own.verify)
 
     @property
     def _own_statement(self) -> NodeStatement:
@@ -201,7 +199,7 @@ class VerifiedTable(NodeTable):
     def _check(self, signatures: Sequence[bytes]) -> None:
         """Check all that was said."""
         transcript, root = self.transcript, self._root
-        with keeping_evidence(transcript, root, self.answer):
+        with keeping_evidence(transcript, root, self.answer, self._own.verify):
             transcript.check_statements(root, signatures, self.answer, transcript.relay)
             found = transcript.check_proofs(root, self.answer)
         total = self._heard_total

@@ -229,6 +229,13 @@ class UMpc(StudyProtocol):
     def error(self, attempt: Attempt, table: ReferenceTable) -> PredictedError:
         return error_of_sums(attempt.sizes, table, self.noise(attempt.sizes))
 
+    def expected_report(self, attempt: Attempt, table: ReferenceTable) -> Report:
+        sizes, kernels = attempt.sizes, attempt.study.parsed_kernels
+        rows = zip(table.means, kernels, strict=True)
+        totals = [round(float(mean) * sizes.edges / float(kernel.unit)) for mean, kernel in rows]
+        sums = sum_reports(sizes, totals, self.noise(sizes))
+        return report_of(attempt.study, sums, attempt, Fraction(0), Measured())
+
     def trial_over_edges(self, study: Study) -> Study:
         return study.replaced(
             edges="all", epsilon=LOUD, delta="", max_colluding=0, noise="distributed"

@@ -133,6 +133,7 @@ class HubRoute:
         self._link = link
         self._first: Session | None = first
         self._peer = first.other
+        self.certificate = first.certificate
         self._calls: set[HubCall] = set()
 
     async def session(self) -> Session:
@@ -179,8 +180,8 @@ class HubRoute:
 
     unary_unary = unary_stream = partialmethod(_method, True)
     """One request: await its reply, or read its replies."""
-    stream_stream = partialmethod(_method, False)
-    """Many requests and replies: write and read them."""
+    stream_stream = stream_unary = partialmethod(_method, False)
+    """Many requests: write them, and read the replies or await the one."""
 
     def ended(self, call: HubCall) -> None:
         """Forget a call that has left."""
