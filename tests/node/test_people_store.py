@@ -442,6 +442,23 @@ def test_a_list_is_signed_once(pair: Pair):
     assert len(b"".join(one.rows(h))) == 3 * messages.ROW_BYTES
 
 
+def test_aggregators_with_different_keys_sign_different_lists(tmp_path: Path, clock: Clock):
+    pair = Pair(tmp_path, Crowd("other keys", 3), clock)
+    one, other = pair.stores
+    pair.keys = [opened(one, pair.crowd, 0), b""]
+    other.open_study(pair.crowd.study, pair.crowd.place_keys)
+    other.take_seed(pair.crowd.hash, pair.crowd.seeds[1])
+    (block,) = pair.crowd.blocks()
+    other.take_keys(pair.crowd.hash, block[:-1] + bytes([block[-1] ^ 1]))
+    pair.keys[1], _ = other.opened(pair.crowd.hash)
+    for place in range(3):
+        pair.send(place, 1)
+    pair.close()
+    statements = [statement for statement, _ in pair.count()]
+    assert statements[0] != statements[1]
+    pair.stop()
+
+
 def test_a_list_that_does_not_ascend_is_refused(pair: Pair):
     pair.send(0, 1)
     pair.send(1, 1)

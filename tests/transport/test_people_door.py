@@ -88,7 +88,7 @@ def test_a_list_comes_in_parts(identity):
 
 
 @pytest.mark.parametrize("kind", [MessageRefused, LocalProtocolError, OSError])
-def test_failures_are_typed_and_the_door_stays_open(identity, kind):
+def test_failures_are_typed_and_the_door_stays_open(identity, kind, caplog):
     def fails(study: bytes, boxes) -> list[bytes | MessageRefused]:
         raise kind("what went wrong")
 
@@ -100,6 +100,8 @@ def test_failures_are_typed_and_the_door_stays_open(identity, kind):
             assert ("what went wrong" in caught.value.message) == (kind is not OSError)
 
     at_door(identity, scenario, submit=fails)
+    told = [record for record in caplog.records if record.name == "umpc.people"]
+    assert len(told) == (kind is not MessageRefused), "a fault of the server is told, once"
 
 
 def test_secrets_are_not_an_aggregators(identity):

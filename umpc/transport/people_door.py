@@ -52,7 +52,8 @@ THREADS = 16
 MOST_ADDRESSES = 1 << 16
 """Addresses whose spending is remembered, those that called last."""
 MOST_STREAMS = 16
-SWEEP_SECONDS = 60
+SWEEP_SECONDS = TELL_SECONDS = 60.0
+FAILED = "it failed here; see its log"
 
 OPTIONS = (
     *((key, value) for key, value in COMMON if key != "grpc.max_receive_message_length"),
@@ -103,6 +104,7 @@ class PublicDoor:
         self._budget = Budget(most or MOST_PER_SECOND)
         self._threads = ThreadPoolExecutor(THREADS, "people")
         self._waiting = 0
+        self._told = -TELL_SECONDS
         self._server: grpc.aio.Server | None = None
 
     def __str__(self) -> str:
@@ -163,8 +165,8 @@ class PublicDoor:
             while (data := await asyncio.to_thread(next, rows, None)) is not None:
                 self._budget.take(context.peer(), MOST_AT_ONCE)
                 yield pb.PeoplePart(data=data)
-        except UmpcError as error:
-            await context.abort(*status_of(error))
+        except Exception as error:
+            await self._fail(context, error)
 
     def _has_none(self, study: bytes, requests: Sequence[Any] = ()) -> Any:
         raise MessageRefused(
@@ -199,13 +201,19 @@ class PublicDoor:
         self._waiting += 1
         try:
             return await asyncio.wrap_future(self._threads.submit(call, study, requests))
-        except UmpcError as error:
-            await context.abort(*status_of(error))
-        except Exception:
-            log.exception("messages of people were not answered")
-            await context.abort(*status_of(LocalProtocolError("it failed here; see its log")))
+        except Exception as error:
+            await self._fail(context, error)
         finally:
             self._waiting -= 1
+
+    async def _fail(self, context: AnyContext, error: Exception) -> NoReturn:
+        """End a call by its failure. One that is no caller's fault is told in the own log."""
+        if not isinstance(error, MessageRefused) and time.monotonic() >= self._told + TELL_SECONDS:
+            self._told = time.monotonic()
+            detail = getattr(error, "detail", "")
+            log.error("people are not answered (told once a minute): %s", detail, exc_info=error)
+        known = error if isinstance(error, UmpcError) else LocalProtocolError(FAILED)
+        await context.abort(*status_of(known))
 
     async def _refuse(self, context: AnyContext, why: str) -> NoReturn:
         words = status_of(MessageRefused(why))[1]
