@@ -350,6 +350,7 @@ LIMITS: Limits = {
     "umpc.transport.hub.session": "OPEN_SECONDS PROBE_SECONDS",
     "umpc.transport.identity": "LOOK_SECONDS",
     "umpc.transport.patience": "RUN_QUEUE SHARE_SECONDS",
+    "umpc.transport.people_door": "MOST_CONNECTIONS MOST_LISTS",
     "umpc.transport.stream": "CONNECT_SECONDS",
     "umpc.transport.stream_reader": "REASON_SECONDS",
     "umpc.ustat.cell_rows": "AT_ONCE",
