@@ -65,6 +65,8 @@ WITH_AES static void expand_key(const uint8_t *key, block *expanded)
 #define ZIP_LOW(x, y) (x)
 #define ZIP_HIGH(x, y) (y)
 #define ADD64(x, y) vreinterpretq_u8_u64(vaddq_u64(AS64(x), AS64(y)))
+#define SUBTRACT64(x, y) vreinterpretq_u8_u64(vsubq_u64(AS64(x), AS64(y)))
+#define UPPER32(x) vreinterpretq_u8_u64(vshrq_n_u64(AS64(x), 32))
 #include "garbled.h"
 
 static int supported_kinds(void)

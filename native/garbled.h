@@ -11,7 +11,7 @@
  *   SHIFT_LEFT, and SIGN, which repeats the sign of 32 bits over them;
  *   SPREAD(p): the block at p in every block of the register;
  *   ZIP_LOW, ZIP_HIGH: the first and the second half of x0 y0 x1 y1 …, by blocks;
- *   ADD64: sums of 64-bit words. */
+ *   ADD64, SUBTRACT64: sums and differences of 64-bit words; UPPER32: their upper halves. */
 
 #include "garbled_hash.h"
 #include "garbled_transfers.h"
@@ -40,3 +40,5 @@
 #undef ZIP_LOW
 #undef ZIP_HIGH
 #undef ADD64
+#undef SUBTRACT64
+#undef UPPER32

@@ -10,17 +10,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define KERNEL_VERSION 9 /* umpc/native/__init__.py has the same */
+#define KERNEL_VERSION 10 /* umpc/native/__init__.py has the same */
 
 enum { AESNI = 1, VAES256 = 2, ARM = 8 };
 
 int umpc_kernel_version(void);
 int umpc_kinds(void);
-int umpc_add_points(int kind, const uint8_t *key, int party, int depth, size_t cells, size_t count,
-                    const void *corrections, const void *leaves, const void *numbers,
+int umpc_add_points(int kind, const uint8_t *key, int paired, int party, int depth, size_t cells,
+                    size_t count, const void *corrections, const void *leaves, const void *numbers,
                     const void *roots, void *table);
-int umpc_generate_points(int kind, const uint8_t *key, int depth, size_t count, const void *places,
-                         const void *roots, void *corrections, void *leaves);
+int umpc_generate_points(int kind, const uint8_t *key, int paired, uint64_t alpha, int depth,
+                         size_t count, const void *places, const void *roots, void *corrections,
+                         void *leaves);
 
 typedef struct {
     uint64_t low, high;
@@ -30,29 +31,63 @@ typedef struct {
 typedef uint32_t __attribute__((aligned(1), may_alias)) word32;
 typedef uint64_t __attribute__((aligned(1), may_alias)) word64;
 
+typedef struct kernel kernel;
+static const kernel *kernel_of(int kind);
+
+#include "field.h"
 #include "garbled_types.h"
 
 /* --- point keys: points.h --- */
 
-#define LEAF_CELLS 8 /* numbers of a leaf */
+#define LEAF_CELLS 8
 #define PADS 4       /* blocks of a leaf */
+#define PAIR_PADS 12 /* blocks of a leaf of pairs */
+#define WORDS_OF_LEAF (4 * LEAF_CELLS) /* of pairs */
 #define GROUP 8      /* the most nodes or keys that one group of registers holds */
 #define SUBTREE_LEVELS 9
 #define SUBTREE 512    /* leaves that are expanded together: 8 KiB */
 #define MOST_TOPS 256  /* nodes above them: 2^20 cells */
 #define MOST_DEPTH 17
-#define VALUES_TILE 64 /* leaves whose numbers are added together: 4 KiB */
 #define TILE 256       /* keys that are made together: 4 KiB of blocks */
 
-static const block PAD_LABELS[PADS] = {{2, 0}, {3, 0}, {4, 0}, {5, 0}};
+static const block PAD_LABELS[PAIR_PADS] = {{2, 0}, {3, 0},  {4, 0},  {5, 0},  {6, 0},  {7, 0},
+                                            {10, 0}, {11, 0}, {12, 0}, {13, 0}, {14, 0}, {15, 0}};
 
-/* One person's key, number, and the shape of its tree: levels `above` subtrees and `below`. */
+/* One person's key, number, and the shape of its tree: levels `above` subtrees and `below`.
+ * paired: whether a cell has two numbers of F. */
 typedef struct {
     size_t cells, leaves;
     uint64_t number;
-    int above, below;
-    block words[MOST_DEPTH], leaf[PADS];
+    int paired, above, below;
+    block words[MOST_DEPTH];
+    uint64_t leaf[WORDS_OF_LEAF];
 } tree;
+
+/* A number x of F is two words in sums, x = lower + 2^32 upper. A person adds less than 2^34 to each,
+ * so 2^28 people do not overflow it. A cell of pairs has both lower words, then both upper ones. */
+FIXED int words_of_cell(int paired)
+{
+    return paired ? 4 : 1;
+}
+
+FIXED void set_correction(uint64_t *words, const word64 *numbers, int paired)
+{
+    for (int i = 0; i < LEAF_CELLS << paired; i++) {
+        int lower = paired ? i + (i & ~1) : i;
+        words[lower] = paired ? numbers[i] & FIELD_EPSILON : numbers[i];
+        if (paired)
+            words[lower + 2] = numbers[i] >> 32;
+    }
+}
+
+/* The number i of a table of pairs. Its lower word is signed. */
+FIXED uint64_t sum_of_pairs(const uint64_t *words, size_t i)
+{
+    const uint64_t *lower = words + i + (i & ~(size_t)1);
+    /* with p added, the signed word is not negative */
+    double_word sum = FIELD_P + (double_word)(__int128)(int64_t)lower[0];
+    return field_reduced(sum + ((double_word)lower[2] << 32));
+}
 
 /* The nodes of a level that have one of the first leaves below them, `left` levels further. */
 static inline size_t nodes_above(size_t leaves, int left)
@@ -60,13 +95,12 @@ static inline size_t nodes_above(size_t leaves, int left)
     return (leaves + ((size_t)1 << left) - 1) >> left;
 }
 
-/* Cell c of a person counts for cell c + number, modulo the number of cells. */
-static inline __attribute__((always_inline)) void add_values(uint64_t *table, size_t cells,
+/* Adds to a table from one word on, and goes on at its beginning. */
+static inline __attribute__((always_inline)) void add_values(uint64_t *table, size_t words,
                                                              size_t at, const uint64_t *values,
                                                              size_t count)
 {
-    at = at < cells ? at : at - cells;
-    size_t before = least(cells - at, count);
+    size_t before = least(words - at, count);
     for (size_t i = 0; i < before; i++)
         table[at + i] += values[i];
     for (size_t i = before; i < count; i++)
@@ -74,7 +108,7 @@ static inline __attribute__((always_inline)) void add_values(uint64_t *table, si
 }
 
 /* The functions compiled for one instruction set. */
-typedef struct {
+struct kernel {
     int kind;
     void (*stretch)(const block *expanded, const block *starts, size_t digits, int fold,
                     int lacks_first, uint64_t next, size_t width, uint8_t *rows, uint8_t *u);
@@ -85,12 +119,13 @@ typedef struct {
                       const int64_t *own, size_t count, uint8_t *found);
     int (*garble)(const block *expanded, const circuit *circuit, const edges *edges);
     int (*evaluate)(const block *expanded, const circuit *circuit, const edges *edges);
-    void (*add_points)(const block *expanded, int party, int depth, size_t cells, size_t count,
-                       const block *corrections, const block *leaves, const word64 *numbers,
-                       const block *roots, uint64_t *table);
-    void (*generate_points)(const block *expanded, int depth, size_t count, const word64 *places,
-                            const block *roots, block *corrections, word64 *leaves);
-} kernel;
+    void (*add_points)(const block *expanded, int paired, int party, int depth, size_t cells,
+                       size_t count, const block *corrections, const word64 *leaves,
+                       const word64 *numbers, const block *roots, uint64_t *table);
+    void (*generate_points)(const block *expanded, int paired, uint64_t alpha, int depth,
+                            size_t count, const word64 *places, const block *roots,
+                            block *corrections, word64 *leaves);
+};
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #include "x86.h"
@@ -132,33 +167,40 @@ static const kernel *kernel_of(int kind)
     return NULL;
 }
 
-/* Adds to a table of `cells` numbers, each share without the sign of party 1. Returns 0, or -1 if
- * this processor cannot run the kind. */
-int umpc_add_points(int kind, const uint8_t *key, int party, int depth, size_t cells, size_t count,
-                    const void *corrections, const void *leaves, const void *numbers,
+/* Adds to a table of `cells` words that are zero. Of pairs, it has four words a cell. Its first half
+ * becomes their sums in F, those of a cell together. Returns 0, or -1 if this processor cannot run
+ * the kind. */
+int umpc_add_points(int kind, const uint8_t *key, int paired, int party, int depth, size_t cells,
+                    size_t count, const void *corrections, const void *leaves, const void *numbers,
                     const void *roots, void *table)
 {
     block expanded[11];
+    uint64_t *sums = table;
     const kernel *kernel = kernel_of(kind);
     if (kernel == NULL || depth > MOST_DEPTH)
         return -1;
     expand_key(key, expanded);
-    kernel->add_points(expanded, party, depth, cells, count, corrections, leaves, numbers, roots,
-                       table);
+    kernel->add_points(expanded, paired, party, depth, cells, count, corrections, leaves, numbers,
+                       roots, sums);
+    for (size_t i = 0; paired && i < 2 * cells; i++)
+        sums[i] = sum_of_pairs(sums, i);
+    for (size_t i = 0; party && i < (paired ? 2 * cells : cells); i++)
+        sums[i] = paired ? field_subtract(0, sums[i]) : 0 - sums[i];
     return 0;
 }
 
-int umpc_generate_points(int kind, const uint8_t *key, int depth, size_t count, const void *places,
-                         const void *roots, void *corrections, void *leaves)
+int umpc_generate_points(int kind, const uint8_t *key, int paired, uint64_t alpha, int depth,
+                         size_t count, const void *places, const void *roots, void *corrections,
+                         void *leaves)
 {
     block expanded[11];
     const kernel *kernel = kernel_of(kind);
     if (kernel == NULL)
         return -1;
     expand_key(key, expanded);
-    kernel->generate_points(expanded, depth, count, places, roots, corrections, leaves);
+    kernel->generate_points(expanded, paired, alpha, depth, count, places, roots, corrections,
+                            leaves);
     return 0;
 }
 
 #include "garbled_calls.h"
-#include "field.h"

@@ -5,7 +5,10 @@
  * seed in the upper 125 bits, the control bit in bit 0. A person's tree goes breadth first to at
  * most MOST_TOPS nodes, and from each of these to at most SUBTREE leaves, so it stays in the first
  * cache. Whole registers are computed; nodes beyond the last one are dropped. No branch and no
- * address depends on a secret: an aggregator knows the numbers by which it rotates. */
+ * address depends on a secret: an aggregator knows the numbers by which it rotates.
+ *
+ * A number of F takes 96 bits of the pads: a word, and half a word for 2^64 = 2^32 - 1. Sums are
+ * reduced once, at the end. */
 
 #define SELECT(mask, one, zero) XOR(zero, AND(mask, XOR(one, zero)))
 #define THIRD_BIT(x) SIGN(SHIFT_LEFT(x, 29)) /* bit 2 of a block, over its first 32 bits */
@@ -34,32 +37,73 @@ TARGET static void NAME(expand_level)(const NAME(fixed_key) * key, const block *
     }
 }
 
-/* The eight numbers of each leaf, corrected where its control bit is set. */
-TARGET static void NAME(leaf_values)(const NAME(fixed_key) * key, const block *states, size_t nodes,
-                                     const block *correction, uint64_t *values)
+#define TOGETHER (2 * LANES) /* leaves */
+#define ADD_TO(to, x) STORE(to, ADD64(LOAD(to), x))
+
+/* In memory: with the registers of a caller beside its own, a compiler would spill each round. */
+TARGET static __attribute__((noinline)) void NAME(hash_pads)(const NAME(fixed_key) * key, VEC *pad,
+                                                            int count)
 {
-    const VEC seed = PAIR(~7ULL, ~0ULL);
-    for (size_t at = 0; at < nodes; at += IN_FLIGHT * LANES / PADS) {
-        VEC state[IN_FLIGHT], pad[IN_FLIGHT];
-        for (int i = 0; i < IN_FLIGHT; i++) {
-            state[i] = SPREAD(states + at + i * LANES / PADS);
-            pad[i] = XOR(AND(state[i], seed), LOAD(PAD_LABELS + i * LANES % PADS));
-        }
-        NAME(hash_once)(key, pad);
-        for (int i = 0; i < IN_FLIGHT; i++) {
-            VEC set = AND(FIRST_BIT(state[i]), LOAD(correction + i * LANES % PADS));
-            STORE(values + LEAF_CELLS * at + 2 * i * LANES, ADD64(pad[i], set));
+    for (int i = 0; i < count; i += IN_FLIGHT)
+        NAME(hash_once)(key, pad + i);
+}
+
+TARGET static inline __attribute__((always_inline)) void NAME(add_kind)(
+    const NAME(fixed_key) * key, const block *states, size_t leaves, int paired,
+    const uint64_t *correction, uint64_t *to)
+{
+    const VEC seed = PAIR(~7ULL, ~0ULL), low = PAIR(0xFFFFFFFF, 0xFFFFFFFF);
+    const int pads = paired ? PAIR_PADS : PADS, of_leaf = pads / LANES;
+    for (const block *end = states + leaves; states < end; states += TOGETHER) {
+        VEC pad[2 * PAIR_PADS], *own = pad;
+        for (int leaf = 0; leaf < TOGETHER; leaf++)
+            for (int i = 0; i < of_leaf; i++)
+                pad[leaf * of_leaf + i] =
+                    XOR(AND(SPREAD(states + leaf), seed), LOAD(PAD_LABELS + i * LANES));
+        if (paired)
+            NAME(hash_pads)(key, pad, 2 * pads);
+        else
+            NAME(hash_once)(key, pad);
+        for (int leaf = 0; leaf < TOGETHER; leaf++, own += of_leaf) {
+            VEC control = FIRST_BIT(SPREAD(states + leaf));
+            for (int i = 0; i < (1 + paired) * PADS / LANES; i++) {
+                int at = 2 * (1 + paired) * LANES * i, next = at + 2 * LANES;
+                if (!paired) {
+                    ADD_TO(to + at, ADD64(own[i], AND(control, LOAD(correction + at))));
+                    continue;
+                }
+                /* a register has the upper 32 bits of two others */
+                VEC both = own[2 * PADS / LANES + i % (PADS / LANES)];
+                VEC third = i < PADS / LANES ? AND(both, low) : UPPER32(both);
+                VEC lower = SUBTRACT64(AND(own[i], low), third);
+                VEC upper = ADD64(UPPER32(own[i]), third);
+                VEC one = ZIP_LOW(lower, upper), other = ZIP_HIGH(lower, upper);
+                ADD_TO(to + at, ADD64(one, AND(control, LOAD(correction + at))));
+                ADD_TO(to + next, ADD64(other, AND(control, LOAD(correction + next))));
+            }
+            to += words_of_cell(paired) * LEAF_CELLS;
         }
     }
 }
 
-/* All leaves below one node, added to a table from the cell `at` on. */
+/* Adds the numbers of some leaves, a multiple of TOGETHER, corrected where a control bit is set. */
+TARGET static void NAME(add_leaves)(const NAME(fixed_key) * key, const block *states,
+                                    size_t leaves, int paired, const uint64_t *correction,
+                                    uint64_t *to)
+{
+    if (paired)
+        NAME(add_kind)(key, states, leaves, 1, correction, to);
+    else
+        NAME(add_kind)(key, states, leaves, 0, correction, to);
+}
+
+/* All leaves below one node, rotated and added to a table. */
 TARGET static void NAME(add_subtree)(const NAME(fixed_key) * key, const block *top,
                                      const tree *tree, size_t first_leaf, uint64_t *table)
 {
     block states[2][SUBTREE + 2 * GROUP];
-    uint64_t values[LEAF_CELLS * (VALUES_TILE + GROUP)];
     size_t leaves = least(tree->leaves - first_leaf, (size_t)1 << tree->below), nodes = 1;
+    size_t cells = tree->cells, words = words_of_cell(tree->paired);
     const block *word = tree->words + tree->above;
     int side = 0;
     states[0][0] = *top;
@@ -67,21 +111,32 @@ TARGET static void NAME(add_subtree)(const NAME(fixed_key) * key, const block *t
         NAME(expand_level)(key, states[side], nodes, word++, states[!side]);
         nodes = nodes_above(leaves, left);
     }
-    for (size_t start = 0; start < leaves; start += VALUES_TILE) {
-        size_t some = least(leaves - start, VALUES_TILE);
-        size_t cell = LEAF_CELLS * (first_leaf + start);
-        NAME(leaf_values)(key, states[side] + start, some, tree->leaf, values);
-        add_values(table, tree->cells, cell + tree->number, values,
-                   least(tree->cells - cell, LEAF_CELLS * some));
+    for (size_t leaf = 0, some; leaf < leaves; leaf += some) {
+        size_t cell = LEAF_CELLS * (first_leaf + leaf), at = (cell + tree->number) % cells;
+        size_t before = least(cells - cell, cells - at) / LEAF_CELLS;
+        some = least(leaves - leaf, before) / TOGETHER * TOGETHER;
+        if (some)
+            NAME(add_leaves)(key, states[side] + leaf, some, tree->paired, tree->leaf,
+                             table + words * at);
+        else {
+            /* across the end of the table, or beyond the last cell */
+            uint64_t values[WORDS_OF_LEAF * TOGETHER] = {0};
+            some = TOGETHER;
+            NAME(add_leaves)(key, states[side] + leaf, some, tree->paired, tree->leaf, values);
+            add_values(table, words * cells, words * at, values,
+                       words * least(cells - cell, LEAF_CELLS * some));
+        }
     }
 }
 
-TARGET static void NAME(add_points)(const block *expanded, int party, int depth, size_t cells,
-                                    size_t count, const block *corrections, const block *leaves,
-                                    const word64 *numbers, const block *roots, uint64_t *table)
+TARGET static void NAME(add_points)(const block *expanded, int paired, int party, int depth,
+                                    size_t cells, size_t count, const block *corrections,
+                                    const word64 *leaves, const word64 *numbers,
+                                    const block *roots, uint64_t *table)
 {
     block tops[2][MOST_TOPS + 2 * GROUP];
-    tree tree = {.cells = cells, .leaves = (cells + LEAF_CELLS - 1) / LEAF_CELLS};
+    tree tree = {.cells = cells, .paired = paired};
+    tree.leaves = (cells + LEAF_CELLS - 1) / LEAF_CELLS;
     NAME(fixed_key) key;
     NAME(load_fixed_key)(&key, expanded);
     tree.below = depth < SUBTREE_LEVELS ? depth : SUBTREE_LEVELS;
@@ -91,7 +146,7 @@ TARGET static void NAME(add_points)(const block *expanded, int party, int depth,
         int side = 0;
         for (int level = 0; level < depth; level++)
             memcpy(tree.words + level, corrections + (size_t)level * count + person, sizeof(block));
-        memcpy(tree.leaf, leaves + PADS * person, sizeof tree.leaf);
+        set_correction(tree.leaf, leaves + (person * LEAF_CELLS << paired), paired);
         tree.number = numbers[person];
         memcpy(tops[0], roots + person, sizeof(block));
         tops[0][0].low = (tops[0][0].low & ~7ULL) | (uint64_t)party;
@@ -142,12 +197,33 @@ TARGET static void NAME(generate_level)(const NAME(fixed_key) * key, int place, 
     }
 }
 
-TARGET static void NAME(generate_points)(const block *expanded, int depth, size_t count,
-                                         const word64 *places, const block *roots,
-                                         block *corrections, word64 *leaves)
+/* beta - first + second, with the sign of party 1's control bit: the leaves of some keys. */
+TARGET static void NAME(generate_leaves)(const NAME(fixed_key) * key, int paired, uint64_t alpha,
+                                         size_t count, const word64 *places, const block *first,
+                                         const block *second, word64 *leaves)
 {
-    const block zeros[PADS] = {{0, 0}};
-    uint64_t pads[2][LEAF_CELLS * TILE];
+    const uint64_t zeros[WORDS_OF_LEAF] = {0};
+    uint64_t one[WORDS_OF_LEAF * TOGETHER] = {0}, other[WORDS_OF_LEAF * TOGETHER] = {0};
+    NAME(add_leaves)(key, first, TOGETHER, paired, zeros, one);
+    NAME(add_leaves)(key, second, TOGETHER, paired, zeros, other);
+    for (size_t i = 0; i < count * LEAF_CELLS << paired; i++) {
+        size_t cell = i >> paired, owner = cell / LEAF_CELLS;
+        uint64_t is_place = 0 - (uint64_t)(places[owner] % LEAF_CELLS == cell % LEAF_CELLS);
+        uint64_t beta = is_place & (i & (size_t)paired ? alpha : 1);
+        uint64_t sign = (first[owner].low & 1) - 1; /* party 1 has the opposite control bit */
+        if (paired) {
+            uint64_t pads = field_subtract(sum_of_pairs(other, i), sum_of_pairs(one, i));
+            uint64_t number = field_add(beta, pads);
+            leaves[i] = number ^ (sign & (number ^ field_subtract(0, number)));
+        } else
+            leaves[i] = ((beta - one[i] + other[i]) ^ sign) - sign;
+    }
+}
+
+TARGET static void NAME(generate_points)(const block *expanded, int paired, uint64_t alpha,
+                                         int depth, size_t count, const word64 *places,
+                                         const block *roots, block *corrections, word64 *leaves)
+{
     NAME(fixed_key) key;
     NAME(load_fixed_key)(&key, expanded);
     for (size_t start = 0; start < count; start += TILE) {
@@ -164,17 +240,14 @@ TARGET static void NAME(generate_points)(const block *expanded, int depth, size_
             NAME(generate_level)(&key, depth - 1 - level, some, numbers, words, first, second);
             memcpy(corrections + (size_t)level * count + start, words, some * sizeof *words);
         }
-        NAME(leaf_values)(&key, first, some, zeros, pads[0]);
-        NAME(leaf_values)(&key, second, some, zeros, pads[1]);
-        for (size_t i = 0; i < some; i++) {
-            uint64_t sign = (first[i].low & 1) - 1; /* party 1 has the opposite control bit */
-            for (size_t k = 0; k < LEAF_CELLS; k++) {
-                uint64_t one = places[start + i] % LEAF_CELLS == k, at = LEAF_CELLS * i + k;
-                leaves[LEAF_CELLS * start + at] = ((one - pads[0][at] + pads[1][at]) ^ sign) - sign;
-            }
-        }
+        for (size_t at = 0; at < some; at += TOGETHER)
+            NAME(generate_leaves)(&key, paired, alpha, least(some - at, TOGETHER),
+                                  places + start + at, first + at, second + at,
+                                  leaves + ((start + at) * LEAF_CELLS << paired));
     }
 }
 
+#undef TOGETHER
+#undef ADD_TO
 #undef SELECT
 #undef THIRD_BIT

@@ -51,6 +51,8 @@ __attribute__((target("aes,sse4.1"))) static void expand_key(const uint8_t *key,
 #define ZIP_LOW(x, y) (x)
 #define ZIP_HIGH(x, y) (y)
 #define ADD64(x, y) _mm_add_epi64(x, y)
+#define SUBTRACT64(x, y) _mm_sub_epi64(x, y)
+#define UPPER32(x) _mm_srli_epi64(x, 32)
 #include "garbled.h"
 
 #define NAME(x) x##_vaes256
@@ -73,6 +75,8 @@ __attribute__((target("aes,sse4.1"))) static void expand_key(const uint8_t *key,
 #define ZIP_LOW(x, y) _mm256_permute2x128_si256(x, y, 0x20)
 #define ZIP_HIGH(x, y) _mm256_permute2x128_si256(x, y, 0x31)
 #define ADD64(x, y) _mm256_add_epi64(x, y)
+#define SUBTRACT64(x, y) _mm256_sub_epi64(x, y)
+#define UPPER32(x) _mm256_srli_epi64(x, 32)
 #include "garbled.h"
 
 /* The test of a feature also asks whether the system saves its registers. */

@@ -31,8 +31,8 @@ def levels(width: int) -> int:
 
 
 def child(hash_key: bytes, block: int, which: int) -> int:
-    """G(s): the left child (0), the right one (1), or the pad of a leaf (2)."""
-    return tree_hash(hash_key, block >> 3 << 3 | which)
+    """G(s): the left child (0), the right one (1), or a pad of a leaf (others)."""
+    return tree_hash(hash_key, block >> 3 << 3 ^ which)
 
 
 def places(width: int, value: int) -> tuple[int, int]:

@@ -28,24 +28,31 @@ def levels(cells: int) -> int:
 
 
 def generate(
-    key: bytes, cells: int, places: np.ndarray, roots: np.ndarray, kind: str | None = None
+    key: bytes,
+    cells: int,
+    places: np.ndarray,
+    roots: np.ndarray,
+    kind: str | None = None,
+    alpha: int | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The keys of these cells: corrections (levels, n, 2) and leaves (n, 8) uint64.
+    """The keys of these cells: corrections (levels, n, 2) and leaves (n, 8) or (n, 16) uint64.
 
     Args:
         key: 16 bytes, the key of the tree's hash.
         places: (n,) uint64. roots: (2, n, 2) uint64.
         kind: one of `kinds()`; default: `CHOSEN`.
+        alpha: for authenticated keys, in [0, p).
 
     Raises: ValueError for anything else.
     """
     count, depth = len(places), _checked(key, cells)
     check_array("places", places, np.uint64, (count,))
     check_array("roots", roots, np.uint64, (2, count, 2))
+    paired = alpha is not None
     corrections = np.empty((depth, count, 2), dtype=np.uint64)
-    leaves = np.empty((count, LEAF_CELLS), dtype=np.uint64)
+    leaves = np.empty((count, LEAF_CELLS << paired), dtype=np.uint64)
     addresses = [array.ctypes.data for array in (places, roots, corrections, leaves)]
-    call("umpc_generate_points", kind, key, depth, count, *addresses)
+    call("umpc_generate_points", kind, key, paired, alpha or 0, depth, count, *addresses)
     return corrections, leaves
 
 
@@ -59,26 +66,31 @@ def add_up(
     roots: np.ndarray,
     kind: str | None = None,
 ) -> np.ndarray:
-    """A party's share of the sum of all vectors, each rotated by its number: (cells,) uint64.
+    """A party's share of the sum of all vectors, each rotated by its number.
 
-    Args: numbers: (n,) uint64, below `cells`. roots: (n, 2) uint64. Others: as of `generate`.
+    Args:
+        leaves: (n, 8) or (n, 16) uint64, of which the width says the kind of keys.
+        numbers: (n,) uint64, below `cells`. roots: (n, 2) uint64. Others: as of `generate`.
+
+    Returns: (cells,) uint64, or (2, cells) of authenticated keys.
 
     Raises: ValueError for anything else.
     """
     count, depth = len(numbers), _checked(key, cells)
     if party not in (0, 1):
         raise ValueError(f"a party is 0 or 1, got {party}")
+    paired = leaves.shape[1:] == (2 * LEAF_CELLS,)
     check_array("corrections", corrections, np.uint64, (depth, count, 2))
-    check_array("leaves", leaves, np.uint64, (count, LEAF_CELLS))
+    check_array("leaves", leaves, np.uint64, (count, LEAF_CELLS << paired))
     check_array("numbers", numbers, np.uint64, (count,))
     check_array("roots", roots, np.uint64, (count, 2))
     # the kernel writes where a number says
     if count and int(numbers.max()) >= cells:
         raise ValueError(f"numbers are below {cells}")
-    table = np.zeros(cells, dtype=np.uint64)
+    table = np.zeros(cells << 2 * paired, dtype=np.uint64)
     addresses = [array.ctypes.data for array in (corrections, leaves, numbers, roots, table)]
-    call("umpc_add_points", kind, key, party, depth, cells, count, *addresses)
-    return np.negative(table) if party else table
+    call("umpc_add_points", kind, key, paired, party, depth, cells, count, *addresses)
+    return table[: 2 * cells].reshape(cells, 2).T if paired else table
 
 
 def _checked(key: bytes, cells: int) -> int:
