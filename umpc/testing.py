@@ -352,6 +352,7 @@ LIMITS: Limits = {
     "umpc.transport.hub.session": "OPEN_SECONDS PROBE_SECONDS",
     "umpc.transport.identity": "LOOK_SECONDS",
     "umpc.transport.patience": "RUN_QUEUE SHARE_SECONDS",
+    "umpc.transport.people_door": "MOST_CONNECTIONS MOST_IN_ALL MOST_LISTS SWEEP_SECONDS",
     "umpc.transport.stream": "CONNECT_SECONDS",
     "umpc.transport.stream_reader": "REASON_SECONDS",
     "umpc.ustat.cell_rows": "AT_ONCE",

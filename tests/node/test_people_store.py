@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import tracemalloc
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -513,6 +514,21 @@ def test_nothing_is_added_up_that_not_both_have_signed(pair: Pair):
         store.add_up(h, statement[::-1], KEYS, forged, lambda done, of: None)
     with pytest.raises(StudyError, match="is added up was expected, and this one is counted"):
         store.share(study)
+
+
+def test_whoever_asks_who_is_counted_loads_no_share(tmp_path: Path, clock: Clock):
+    pair = Pair(tmp_path, Crowd("wide", 3, 255), clock).open()
+    for place in range(3):
+        pair.send(place, 5)
+    pair.close()
+    pair.add_up()
+    tracemalloc.start()
+    try:
+        assert len(next(pair.stores[0].counted(pair.crowd.hash))) == 3 * messages.ROW_BYTES
+        assert tracemalloc.get_traced_memory()[1] < 8 * pair.crowd.survey.cells
+    finally:
+        tracemalloc.stop()
+    pair.stop()
 
 
 def test_a_share_is_for_the_study_that_was_counted(pair: Pair):

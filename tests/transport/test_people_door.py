@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import socket
 import ssl
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
@@ -19,6 +20,7 @@ from umpc.errors import (
     PeerUnavailable,
     UmpcError,
 )
+from umpc.transport import people_door
 from umpc.transport.addresses import split_address
 from umpc.transport.connections import connect
 from umpc.transport.identity import nobody
@@ -85,6 +87,46 @@ def test_a_list_comes_in_parts(identity):
         assert [part async for part in device.counted(HASH)] == parts
 
     at_door(identity, scenario, counted=lambda study: iter(parts if study == HASH else []))
+
+
+def test_lists_have_a_bound_and_take_no_thread_of_studies(identity, limit):
+    """A list that nobody reads holds its place, and leaves it when its call ends."""
+    limit(people_door, MOST_LISTS=1)
+    threads = set()
+
+    def parts(study: bytes):
+        while True:
+            threads.add(threading.current_thread().name)
+            yield bytes(10**6)
+
+    async def scenario(device: Door) -> None:
+        unread = device.counted(HASH)
+        assert len(await anext(unread)) == 10**6
+        with pytest.raises(MessageRefused, match="too many people read lists"):
+            await anext(device.counted(HASH))
+        assert await device.submit(HASH, [(2, b"two")]) == [b"two"]
+        await unread.aclose()
+        while True:  # the server learns of it a moment later
+            with contextlib.suppress(MessageRefused):
+                again = device.counted(HASH)
+                assert len(await anext(again)) == 10**6
+                break
+        await again.aclose()
+        assert {name.partition("_")[0] for name in threads} == {"people"}
+
+    at_door(identity, scenario, counted=parts)
+
+
+def test_a_list_leaves_no_faster_than_boxes_come(identity):
+    """Each part costs 256 boxes, so the third one waits."""
+
+    async def scenario(device: Door) -> None:
+        clock = asyncio.get_running_loop().time
+        begun = clock()
+        assert [part async for part in device.counted(HASH)] == [b"part"] * 3
+        assert clock() - begun > 0.9
+
+    at_door(identity, scenario, most=300, counted=lambda study: iter([b"part"] * 3))
 
 
 @pytest.mark.parametrize("kind", [MessageRefused, LocalProtocolError, OSError])
@@ -241,6 +283,31 @@ def test_a_slow_caller_holds_nobody_up(identity):
                 call.cancel()
             for channel in slow:
                 await channel.close(None)
+
+    asyncio.run(scenario())
+
+
+def test_silent_connections_have_a_bound(identity, limit):
+    """Above it a connection is closed at once, so the process keeps files for its studies."""
+    limit(people_door, MOST_CONNECTIONS=4)
+
+    def closed(each: socket.socket) -> bool:
+        with contextlib.suppress(ConnectionResetError):
+            return each.recv(1) == b""
+        return True
+
+    async def scenario() -> None:
+        async with opened(identity) as address:
+            silent = [socket.create_connection(split_address(address)) for _ in range(12)]
+            for each in silent[4:]:
+                assert await asyncio.to_thread(closed, each)
+            silent[0].setblocking(False)
+            with pytest.raises(BlockingIOError):  # it has the time of a handshake
+                silent[0].recv(1)
+            for each in silent:
+                each.close()
+            async with await door(address, identity.ca_pem, "north", "node", 10) as device:
+                assert await device.submit(HASH, [(0, b"x")]) == [b"x"]
 
     asyncio.run(scenario())
 

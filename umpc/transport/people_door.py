@@ -8,12 +8,13 @@ their messages, so whoever reaches the address may call. The door bounds what a 
 | a message | MOST_BYTES, and MOST_AT_ONCE boxes or requests |
 | one address | so many boxes a second (IPv6: one network of 64 bits); a refused box costs as much |
 | all addresses | MOST_IN_ALL boxes a second |
-| one connection | MOST_STREAMS calls at a time; idle or old ones are closed |
+| one connection | MOST_STREAMS calls at a time; it ends after 11 minutes, and sooner if idle |
+| connections | MOST_CONNECTIONS, and half of the process's files: the next one is closed at once |
 | calls that wait for the disk | MOST_WAITING of all callers |
+| lists that leave | MOST_LISTS, and MOST_STREAMS of one address; they end with their connections |
 
-A slow caller holds its own connection and nothing else: what it asks is answered when all of it is
-there. Connections have no
-bound but the system's number of open files: a firewall before the door limits those of one address.
+A slow caller holds its own connection, and perhaps a list, and nothing else: what it asks is
+answered when all of it is there. A firewall before the door limits the connections of one address.
 
 *Client.* The door as a person's device calls it. It trusts one certificate, after it was checked
 against the consortium's authority, with name and role, and shows none.
@@ -24,6 +25,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import resource
 import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
@@ -55,6 +57,9 @@ THREADS = 16
 MOST_ADDRESSES = 1 << 16
 """Addresses whose spending is remembered, those that called last."""
 MOST_STREAMS = 16
+MOST_LISTS = 64
+"""Lists that leave at a time. One that nobody reads holds a part in memory."""
+MOST_CONNECTIONS = 1 << 11
 SWEEP_SECONDS = TELL_SECONDS = 60.0
 FAILED = "it failed here; see its log"
 
@@ -108,6 +113,7 @@ class PublicDoor:
         self._in_all = Budget(MOST_IN_ALL)
         self._threads = ThreadPoolExecutor(THREADS, "people")
         self._waiting = 0
+        self._lists: list[str] = []
         self._told = -TELL_SECONDS
         self._server: grpc.aio.Server | None = None
 
@@ -116,7 +122,8 @@ class PublicDoor:
 
     async def start(self) -> str:
         """Listen. Returns: the address. Raises: AddressInUse, ConfigError."""
-        self._server = grpc.aio.server(options=OPTIONS)
+        limit = ("grpc.max_allowed_incoming_connections", _most_connections())
+        self._server = grpc.aio.server(options=(*OPTIONS, limit))
         handlers = {
             "Secrets": self._handler(self._behind.secrets, pb.SecretsRequest, "requests", SECRET),
             "Submit": self._handler(self._behind.submit, pb.SubmitRequest, "boxes", BOX),
@@ -155,23 +162,29 @@ class PublicDoor:
 
         async def answered(request: Any, context: AnyContext) -> pb.PeopleReplies:
             requests = [parts(each) for each in await self._paid(request, context, kind)]
-            found = await self._answered(call or self._has_none, request.hash, requests, context)
+            given = call or self._has_none, request.hash, requests
+            found: Sequence[bytes | MessageRefused] = await self._answered(context, *given)
             return pb.PeopleReplies(replies=map(_reply, found))
 
         serializer = pb.PeopleReplies.SerializeToString
         return grpc.unary_unary_rpc_method_handler(answered, _decoder(asked), serializer)
 
-    async def _counted(self, request: Any, context: AnyContext) -> AsyncIterator[pb.PeoplePart]:
-        """Show who was counted."""
+    async def _counted(self, request: Any, context: AnyContext) -> None:
+        """Show who was counted, no faster than boxes may come."""
         await self._paid(request, context)
+        caller = network_of(context.peer())
+        if len(self._lists) >= MOST_LISTS or self._lists.count(caller) >= MOST_STREAMS:
+            await self._refuse(context, f"too many people read lists at this moment; {AGAIN}")
+        self._lists.append(caller)
         try:
             counted = self._behind.counted or self._has_none
-            rows = await asyncio.to_thread(counted, request.hash)
-            while (data := await asyncio.to_thread(next, rows, None)) is not None:
-                self._budget.take(context.peer(), MOST_AT_ONCE)
-                yield pb.PeoplePart(data=data)
-        except Exception as error:
-            await self._fail(context, error)
+            rows = await self._answered(context, counted, request.hash)
+            while (data := await self._answered(context, next, rows, None)) is not None:
+                while not self._budget.take(context.peer(), MOST_AT_ONCE):
+                    await asyncio.sleep(1)
+                await context.write(pb.PeoplePart(data=data))
+        finally:
+            self._lists.remove(caller)
 
     def _has_none(self, study: bytes, requests: Sequence[Any] = ()) -> Any:
         raise MessageRefused(
@@ -200,14 +213,13 @@ class PublicDoor:
             await context.abort(*status_of(refused))
         return items
 
-    async def _answered(
-        self, call: Answer, study: bytes, requests: Sequence[Any], context: AnyContext
-    ) -> Sequence[bytes | MessageRefused]:
+    async def _answered(self, context: AnyContext, call: Callable[..., Any], *given: Any) -> Any:
+        """What a blocking call returns, which has one of the door's own threads."""
         if self._waiting >= MOST_WAITING:
             await self._refuse(context, f"too many people send at this moment; {AGAIN}")
         self._waiting += 1
         try:
-            return await asyncio.wrap_future(self._threads.submit(call, study, requests))
+            return await asyncio.wrap_future(self._threads.submit(call, *given))
         except Exception as error:
             await self._fail(context, error)
         finally:
@@ -225,6 +237,12 @@ class PublicDoor:
     async def _refuse(self, context: AnyContext, why: str) -> NoReturn:
         words = status_of(MessageRefused(why))[1]
         await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, words)
+
+
+def _most_connections() -> int:
+    """Half of the files that this process may open, so that the rest of it has the other half."""
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return MOST_CONNECTIONS if files == resource.RLIM_INFINITY else min(MOST_CONNECTIONS, files // 2)
 
 
 def _decoder(asked: Any) -> Callable[[bytes], Any]:
@@ -339,12 +357,14 @@ class Door:
 
     async def counted(self, study: bytes) -> AsyncIterator[bytes]:
         """Yield an aggregator's counted rows, in parts. Raises: MessageRefused."""
+        call = self._stub.Counted(pb.PeopleStudy(hash=study), timeout=LIST_SECONDS)
         try:
-            call = self._stub.Counted(pb.PeopleStudy(hash=study), timeout=LIST_SECONDS)
             async for part in call:
                 yield part.data
         except grpc.aio.AioRpcError as error:
             raise error_of(error, self._name, "counted") from error
+        finally:
+            call.cancel()
 
     async def _replies(
         self, call: Callable[..., Any], request: Any, count: int
