@@ -34,7 +34,7 @@ from umpc.errors import ConfigError, MessageRefused, RemoteProtocolError, StudyE
 from umpc.mpc.fss.point import key_bytes
 from umpc.people.messages import PLACES_AT_ONCE, offset, open_secret, secret_request
 from umpc.protocols.people.terms import messages_of
-from umpc.testing import limited
+from umpc.testing import limited, lying
 
 ROOT = Path(umpc.__file__).parents[1]
 DEVICE, OTHER = bytes([7] * 32), bytes([8] * 32)
@@ -285,6 +285,20 @@ def test_an_unusable_key_of_a_device_is_refused_and_spoils_nothing(at, device):
     (reply,) = at.dealer.secrets(at.survey.hash, [(1, device, signature)])
     assert isinstance(reply, MessageRefused) and "unusable" in reply.message
     assert isinstance(at.ask(1, DEVICE), bytes)
+
+
+def test_signatures_are_checked_while_other_calls_are_answered(at):
+    with ThreadPoolExecutor(1) as threads:
+
+        def checked(honest, survey, place, *given):
+            if place == 1:
+                replies.append(threads.submit(at.ask, 2, DEVICE).result(10))
+            honest(survey, place, *given)
+
+        replies: list[bytes] = []
+        with lying("dealer", check_secret_request=checked):
+            assert "not signed" in at.ask(1, OTHER, signer=3).message
+    assert [len(each) for each in replies] == [80]
 
 
 def test_one_call_answers_many_and_a_refusal_stops_none(at):

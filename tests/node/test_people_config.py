@@ -42,7 +42,7 @@ def test_people_and_a_table_exclude_each_other(site, key):
         (DATA + "[people]\nport = 7443\n", ("people.port", "listen")),
         (DATA + DOOR + "cap = 0\n", ("people.cap", "above 0")),
         (DATA + DOOR + "most_per_second = -1\n", ("people.most_per_second",)),
-        ('[data]\npath = "bank.csv"\n' + DOOR, ("'people'", "0 have")),
+        ('[data]\npath = "bank.csv"\n' + DOOR, ("'people'", "0 of 1 have")),
         ("[data]\npeople = 5\n" + DOOR, ("data.people", "path of a folder")),
     ],
 )
@@ -56,4 +56,15 @@ def test_a_node_has_one_door(site):
         "[datasets.budget]\nepsilon = 5\n"
         for name in ("one", "two")
     )
-    refused(site, HEAD + datasets + DOOR, "'people'", "2 have")
+    refused(site, HEAD + datasets + DOOR, "'people'", "2 of 2 have")
+
+
+def test_an_aggregator_is_a_node_of_its_own(site):
+    """A study of people names no data set, so a node with others would not know whose it is."""
+    datasets = (
+        '[[datasets]]\nname = "table"\npath = "bank.csv"\nledger = "table.sqlite"\n'
+        "[datasets.budget]\nepsilon = 5\n"
+        '[[datasets]]\nname = "crowd"\npeople = "crowd"\nledger = "crowd.sqlite"\n'
+        "[datasets.budget]\nepsilon = 5\n"
+    )
+    refused(site, HEAD + datasets + DOOR, "'people'", "1 of 2 have", "a node of their own")

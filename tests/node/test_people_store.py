@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import tracemalloc
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from fractions import Fraction
 from itertools import product
@@ -38,6 +39,7 @@ from umpc.mpc.fss import point
 from umpc.node import people_store
 from umpc.node.people_store import PeopleStore
 from umpc.people import messages
+from umpc.testing import lying
 
 
 @pytest.fixture
@@ -621,3 +623,75 @@ def test_what_was_added_up_is_forgotten_and_the_share_after_the_release(pair: Pa
         pair.stores[0].share(study)
     assert pair.count() == signed, "a study that was released may be repeated"
     assert len(b"".join(pair.stores[0].counted(crowd.hash))) == 5 * messages.ROW_BYTES
+
+
+LATE = CLOSES + people_store.KEPT_SECONDS + 1
+
+
+def test_what_comes_30_days_after_closing_is_refused_by_name(pair: Pair, clock: Clock):
+    for place in range(5):
+        pair.send(place, 1)
+    pair.close()
+    store, theirs = pair.stores[0], list(pair.stores[1].rows(pair.crowd.hash))
+    clock.now = LATE
+    with pytest.raises(StudyError, match="30 days after the closing time, which was 2027-01-16"):
+        store.count(pair.crowd.hash, theirs, NAMES[1])
+    clock.now = CLOSES
+    signed = pair.count()
+    clock.now = LATE
+    given = pair.crowd.hash, signed[0][0], KEYS, [each for _, each in signed]
+    with pytest.raises(StudyError, match="30 days after the closing time, which was 2027-01-16"):
+        store.add_up(*given, lambda done, of: None)
+    for each in pair.stores:
+        each.sweep()
+    assert pair.count() == signed, "the list stays"
+
+
+def test_a_swept_study_is_not_called_unknown_only(pair: Pair, clock: Clock):
+    clock.now = LATE
+    pair.stores[0].sweep()
+    with pytest.raises(StudyError, match="or has forgotten it 30 days"):
+        pair.stores[0].close_study(pair.crowd.hash)
+
+
+def test_a_sweep_waits_until_a_share_is_added_up(pair: Pair, clock: Clock):
+    for place in range(5):
+        pair.send(place, 1)
+    pair.close()
+    signed, store = pair.count(), pair.stores[0]
+
+    def tell(done: int, of: int) -> None:
+        clock.now = LATE
+        store.sweep()
+
+    statement, signatures = signed[0][0], [each for _, each in signed]
+    store.add_up(pair.crowd.hash, statement, KEYS, signatures, tell)
+    study = counted_study(pair.crowd, statement, signatures)
+    assert store.share(study)[1] == 5
+    store.sweep()
+    with pytest.raises(StudyError, match="this one ended"):
+        store.share(study)
+
+
+def test_people_of_other_studies_send_while_the_last_keys_are_hashed(pair: Pair):
+    other, store = Crowd("hashed meanwhile", 3), pair.stores[0]
+    number = pair.crowd.number(2, 1)
+    box, _ = pair.crowd.boxes(pair.keys, 2, [number, number])
+    with ThreadPoolExecutor(1) as threads:
+
+        def hashed(honest, *given):
+            taken = threads.submit(store.submit, pair.crowd.hash, [(2, box)])
+            received.append(taken.result(10)[0])
+            return honest(*given)
+
+        received: list[bytes] = []
+        with lying("node", file_digest=hashed):
+            opened(store, other, 0)
+    assert [len(each) for each in received] == [96]
+
+
+@pytest.mark.parametrize("moment", ["0000-01-01T00:00:00Z", "2027-13-01T00:00:00Z"])
+def test_a_moment_that_no_clock_shows_is_refused(store: PeopleStore, moment: str):
+    crowd = Crowd("year 0", 3, opens=moment)
+    with pytest.raises(StudyError, match="a moment in UTC"):
+        store.open_study(crowd.study, crowd.place_keys)

@@ -146,7 +146,7 @@ class _Called:
             rest = iter(keys())
             while some := b"".join(islice(rest, KEYS_AT_ONCE)):
                 await stream.write(pb.PeopleList(keys=some))
-            await stream.finish(0)
+            await stream.write(pb.PeopleList())
             opened: pb.PeopleOpened = await self._ended(stream, "open")
             return opened
 
@@ -169,7 +169,7 @@ class _Called:
             await stream.write(pb.PeoplePart(hash=study))
             for part in theirs:
                 await stream.write(pb.PeoplePart(data=part))
-            await stream.finish(0)
+            await stream.write(pb.PeoplePart())
             counted: pb.PeopleCounted = await self._ended(stream, "compare")
             return counted
 

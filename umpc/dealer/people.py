@@ -42,6 +42,7 @@ from umpc.people.messages import (
     PLACES_AT_ONCE,
     SECRET_BYTES,
     Survey,
+    check_device,
     check_secret_request,
     offsets,
     roots,
@@ -234,13 +235,24 @@ class PeopleDealer:
 
         Raises: MessageRefused for a study that is unknown, closed or not open yet.
         """
-        with self._change():
+        with self._lock:
             kept = self._open(study_hash)
             if kept.dealt < kept.total:
                 raise MessageRefused(
                     "the study is not open yet: the dealer still deals its keys. Try again later"
                 )
-            replies = [self._secret(kept, *request) for request in requests]
+            keys = [self._place_key(kept, place) for place, *_ in requests]
+        # a stranger's signatures hold up nobody: no lock is held
+        refusals = [
+            _refusal(kept.survey, place, key, *rest)
+            for key, (place, *rest) in zip(keys, requests, strict=True)
+        ]
+        with self._change():
+            kept = self._open(study_hash)
+            replies = [
+                refused or self._secret(kept, place, device)
+                for refused, (place, device, _) in zip(refusals, requests, strict=True)
+            ]
         failpoint("people_secret_stored")
         return replies
 
@@ -315,25 +327,24 @@ class PeopleDealer:
 
     # --- the database -------------------------------------------------------------------------
 
-    def _secret(
-        self, kept: DealtSurvey, place: int, device: bytes, signature: bytes
-    ) -> bytes | MessageRefused:
-        """The reply to one request, inside a transaction."""
-        survey, db = kept.survey, self._db
-        if not 0 <= place < survey.places:
-            return MessageRefused(
-                f"the study has places from 0 to {survey.places - 1}, and a request for place "
-                f"{place} came: use the token that belongs to this study"
-            )
-        row, number = kept.id * BLOCKS + place // PLACES_AT_ONCE, place % PLACES_AT_ONCE
-        with db.blobopen("blocks", "keys", row, readonly=True) as keys:
+    def _place_key(self, kept: DealtSurvey, place: int) -> bytes:
+        """The key of a place; empty for one that the study has not."""
+        if not 0 <= place < kept.survey.places:
+            return b""
+        row, number = _at(kept, place)
+        with self._disk(), self._db.blobopen("blocks", "keys", row, readonly=True) as keys:
             keys.seek(number * KEY_BYTES)
-            key = keys.read(KEY_BYTES)
+            return keys.read(KEY_BYTES)
+
+    def _secret(self, kept: DealtSurvey, place: int, device: bytes) -> bytes | MessageRefused:
+        """The reply to one request whose signature was checked, inside a transaction."""
+        survey, db = kept.survey, self._db
         found = "SELECT device, sealed FROM opened WHERE survey = ? AND place = ?"
         former, sealed = db.execute(found, (kept.id, place)).fetchone() or (b"", b"")
         try:
-            check_secret_request(survey, place, key, device, signature, former)
+            check_device(place, device, former)
             if not former:
+                row, number = _at(kept, place)
                 with db.blobopen("blocks", "secrets", row) as secrets:
                     secrets.seek(number * SECRET_BYTES)
                     own = secrets.read(SECRET_BYTES)
@@ -382,3 +393,19 @@ class PeopleDealer:
                 "other dealer has it",
                 detail=f"{self._folder}: {type(error).__name__}: {error}",
             ) from error
+
+
+def _refusal(
+    survey: Survey, place: int, key: bytes, device: bytes, signature: bytes
+) -> MessageRefused | None:
+    """Why a request is refused, whoever has fetched the secret."""
+    try:
+        check_secret_request(survey, place, key, device, signature)
+    except MessageRefused as refused:
+        return refused
+    return None
+
+
+def _at(kept: DealtSurvey, place: int) -> tuple[int, int]:
+    """The row of a place's block, and its number in it."""
+    return kept.id * BLOCKS + place // PLACES_AT_ONCE, place % PLACES_AT_ONCE

@@ -43,7 +43,7 @@ import os
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from copy import copy
-from functools import partial
+from operator import attrgetter
 from weakref import WeakValueDictionary
 
 from umpc import logs
@@ -66,12 +66,12 @@ from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.protocol_version import PROTOCOL
 from umpc.protocols.base.protocol import AnsweringDealer, Dealing
-from umpc.protocols.people.terms import survey_of
+from umpc.protocols.people.terms import survey_of, terms_of
 from umpc.protocols.registry import attempt_of, decode_study, load_all, protocol_of
 from umpc.study.attempt import check_agreed, check_members, check_openings
 from umpc.study.document import Study
 from umpc.study.messages import Frame
-from umpc.transport.blocking import pulled, take_places, told
+from umpc.transport.blocking import KEY_BYTES, pulled, take_places, told
 from umpc.transport.connections import MAX_FRAME, of_own_end
 from umpc.transport.identity import Identity, credentials_of, verifier_of
 from umpc.transport.patience import time_limit
@@ -192,7 +192,8 @@ class DealerServer(rpc.DealerServicer):
             self._check_own(study)
             if study.coordinator != caller:
                 raise StudyError(f"this is a study of {study.coordinator!r}, and {caller!r} called")
-            places = pulled(partial(read, context))
+            most = KEY_BYTES * terms_of(study).places
+            places = pulled(context, caller, attrgetter("keys"), most)
             await told(context, "secrets", lambda _: take_places(people, study, places))
             await context.write(pb.PeopleOpening(opened=pb.PeopleOpened()))
         except UmpcError as error:

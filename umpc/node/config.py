@@ -265,13 +265,15 @@ def _people(top: Section, data: Section, source: TableSource) -> PeoplePlace | N
 
 
 def _check_people(top: Section, found: Sequence[NodeConfig]) -> None:
-    """Refuse a door that leads nowhere, or to two data sets. Raises: ConfigError."""
-    aggregators = [each.dataset for each in found if each.people is not None]
-    if "people" in top.values and len(aggregators) != 1:
+    """Refuse a door beside anything but one folder. Raises: ConfigError."""
+    aggregators = sum(each.people is not None for each in found)
+    # a study of people names no data set, so a node with others would not know whose it is
+    if "people" in top.values and (aggregators, len(found)) != (1, 1):
         raise top.error(
             "people",
-            " goes with one data set that has people = FOLDER in place of a table, and "
-            f"{len(aggregators)} have. Correct it: add it under [data], or remove the section",
+            " goes with one data set, which has people = FOLDER in place of a table: "
+            f"{aggregators} of {len(found)} have. Correct it: write people = FOLDER under [data], "
+            "give tables a node of their own, or remove the section",
         )
 
 

@@ -19,7 +19,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from functools import partial
+from operator import attrgetter
 from typing import Any
 
 from umpc.errors import AuditError, RemoteProtocolError, StudyError, UmpcError
@@ -27,12 +27,12 @@ from umpc.mpc.fss.point import key_bytes
 from umpc.node.audit.trail import AuditRow, about, of_failure
 from umpc.node.datasets import Dataset, Datasets
 from umpc.node.people_store import PeopleStore
-from umpc.people.messages import PLACES_AT_ONCE
+from umpc.people.messages import PLACES_AT_ONCE, ROW_BYTES
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.protocols.people.terms import messages_of, points_of, survey_of
 from umpc.protocols.registry import check_new_run, decode_study
 from umpc.study.document import Study, dealer_of
-from umpc.transport.blocking import progress, pulled, take_places, told
+from umpc.transport.blocking import KEY_BYTES, progress, pulled, take_places, told
 from umpc.transport.identity import Identity, credentials_of
 from umpc.transport.status import refusal_of
 from umpc.transport.stream import RpcStream, as_received
@@ -64,7 +64,8 @@ class PeopleCalls:
                 raise RemoteProtocolError(f"{call.caller} opened no study", culprit=call.caller)
             call.study = study = survey_of(decode_study(first.study))
             store = await asyncio.to_thread(self._admitted, call)
-            keys = pulled(partial(read, context))
+            most = KEY_BYTES * messages_of(study).places
+            keys = pulled(context, call.caller, attrgetter("keys"), most)
             await told(context, "places", lambda _: take_places(store, study, keys))
             await self._fetch(study, store, context)
             key, signature = await asyncio.to_thread(store.opened, study.hash)
@@ -86,6 +87,8 @@ class PeopleCalls:
         self.datasets.check(study)
         check_new_run(study)
         dataset.admission.admit(study)
+        # people send only where their study can be run
+        dataset.ledger.check_room(study.exact_epsilon)
         assert dataset.people is not None  # an aggregator alone admits it
         return dataset.people
 
@@ -139,13 +142,14 @@ class PeopleCalls:
             await context.write(pb.PeoplePart())
 
     async def CountPeople(self, requests: object, context: AnyContext) -> None:
-        """Sign whom this aggregator counts."""
+        """Sign whom this aggregator counts, of the whole list of the other one."""
         async with self._answering(context, "compare") as call:
             first = await read(context)
             study_hash = first.hash if first is not None else b""
             store = await asyncio.to_thread(self._opened, call, study_hash)
             (other,) = {node.name for node in call.known.nodes} - {self.identity.name}
-            rows = (part.data for part in pulled(partial(read, context)))
+            most = ROW_BYTES * messages_of(call.known).places
+            rows = pulled(context, call.caller, attrgetter("data"), most)
             statement, signature = await told(
                 context, "compare", lambda _: store.count(study_hash, rows, other)
             )

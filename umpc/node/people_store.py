@@ -54,6 +54,7 @@ from umpc.node.budget.ledger_place import connect, locked
 from umpc.people import messages
 from umpc.people.messages import OpenedBox, Survey
 from umpc.people.places import KEY_BYTES, keys_digest
+from umpc.protocols.people.settings import seconds_of
 from umpc.protocols.people.terms import messages_of, survey_of, terms_of
 from umpc.protocols.registry import decode_study
 from umpc.study.document import Study
@@ -62,7 +63,10 @@ from umpc.transport.files import fsync_folder
 from umpc.ustat.blocks import in_blocks
 
 DEALING, OPEN, CLOSED, COUNTED, ADDED, FORGOTTEN = range(6)
-TOLD = ("waits for the dealer's keys", "is open", "is closed", "is counted", "is added up", "ended")
+TOLD = (
+    *("waits for the dealer's keys", "is open", "is closed", "is counted", "is added up"),
+    "ended: its result has left, or 30 days have passed since it closed",
+)
 """A study's state in words."""
 ROWS_AT_ONCE = 1 << 14
 """Rows of one part of a list, 40 bytes each."""
@@ -147,6 +151,8 @@ class PeopleStore:
         self._folder, self._name, self._credentials = Path(folder).resolve(), name, credentials
         self._now, self._entropy, self._cap = now, entropy, cap
         self._lock, self._adding = threading.RLock(), threading.Lock()
+        self._dealt = threading.Lock()
+        """Guards the files of dealt keys, so that people send while one is hashed."""
         self._waiting: deque[tuple[KeptSurvey, list[Message], Future[list[Taken]]]] = deque()
         self._taking: dict[bytes, KeptSurvey] = {}
         """The open studies to which messages have come, with their box secrets."""
@@ -186,7 +192,7 @@ class PeopleStore:
         survey, terms = survey_of(study), terms_of(study)
         if self._all_kept("hash = ?", survey.hash):
             return
-        opens, closes = _seconds(terms.opens), _seconds(terms.closes)
+        opens, closes = seconds_of(terms.opens), seconds_of(terms.closes)
         if closes <= self._now():
             raise StudyError(f"the study of people closed at {terms.closes}: give a later time")
         side, cells = study.index_of(self._name), messages_of(study).cells
@@ -240,7 +246,7 @@ class PeopleStore:
         Raises: RemoteProtocolError for anything but the next whole blocks; StudyError if another
             call has brought some meanwhile.
         """
-        with self._lock, self._disk():
+        with self._dealt, self._disk():
             kept = self._kept(study_hash, DEALING, DEALING)
             if not kept.seed:
                 raise _misdealt("keys before its seed")
@@ -432,10 +438,10 @@ class PeopleStore:
         Returns: the statement and the signature of it, which are on disk. Later calls get them
         again.
 
-        Raises: TooFewRecords if too few came; StudyError if another statement was signed before;
-            RemoteProtocolError if the other's list is none.
+        Raises: TooFewRecords if too few came; StudyError if another statement was signed before,
+            or 30 days after the closing time; RemoteProtocolError if the other's list is none.
         """
-        kept = self._kept(study_hash, CLOSED)
+        kept = self._in_time(study_hash, CLOSED)
         both = list(messages.both_have(self._pages(kept.id), theirs, other))
         statement = messages.counted_statement(kept, both, kept.dealt)
         with self._lock:
@@ -476,7 +482,8 @@ class PeopleStore:
             keys: the points of their certificates.
             tell: is told how many places are added up, of how many.
 
-        Raises: RemoteProtocolError if not both signed what this aggregator signed.
+        Raises: RemoteProtocolError if not both signed what this aggregator signed; StudyError 30
+            days after the closing time.
         """
         kept = self._kept(study_hash, COUNTED)
         relay = self.study(study_hash).coordinator
@@ -488,7 +495,7 @@ class PeopleStore:
                 step="compare",
             )
         with self._adding:
-            kept = self._kept(study_hash)
+            kept = self._in_time(study_hash, COUNTED)
             if kept.state == COUNTED:
                 share = self._summed(kept, tell)
                 self._forget(kept, ADDED, "seed = x'', share = ?", share.tobytes())
@@ -558,13 +565,21 @@ class PeopleStore:
         self._forget(self._kept(study_hash, ADDED), FORGOTTEN, "share = x''")
 
     def sweep(self) -> None:
-        """Forget all but the public lists of studies whose time is up."""
-        late = self._now() - KEPT_SECONDS
-        for kept in self._all_kept("closes < ? AND state < ?", late, FORGOTTEN):
-            with self._lock:
-                self._taking.pop(kept.hash, None)
-                self._forget(kept, FORGOTTEN, "box_secret = x'', seed = x'', share = x''")
-            self._delete_files(kept)
+        """Forget all but the public lists of studies whose time is up.
+
+        While a share is added up, that waits for a later call: its numbers must not go meanwhile.
+        """
+        if not self._adding.acquire(blocking=False):
+            return
+        try:
+            late = self._now() - KEPT_SECONDS
+            for kept in self._all_kept("closes < ? AND state < ?", late, FORGOTTEN):
+                with self._lock:
+                    self._taking.pop(kept.hash, None)
+                    self._forget(kept, FORGOTTEN, "box_secret = x'', seed = x'', share = x''")
+                self._delete_files(kept)
+        finally:
+            self._adding.release()
 
     def _forget(
         self,
@@ -605,13 +620,26 @@ class PeopleStore:
         """A study in one of these states. Raises: StudyError."""
         found = self._all_kept("hash = ?", study_hash)
         if not found:
-            raise StudyError(f"{self._name} does not know this study of people: open it first")
+            raise StudyError(
+                f"{self._name} does not know this study of people, or has forgotten it 30 days "
+                "after its closing time: open it first, or make a new one"
+            )
         if not first <= found[0].state <= last:
             raise StudyError(
                 f"{self._name}: a study of people that {TOLD[first]} was expected, and this one "
                 f"{TOLD[found[0].state]}"
             )
         return found[0]
+
+    def _in_time(self, study_hash: bytes, first: int) -> KeptSurvey:
+        """As `_kept`. Raises: StudyError if its numbers are due to be forgotten."""
+        kept = self._kept(study_hash, first)
+        if kept.state < ADDED and kept.closes + KEPT_SECONDS < self._now():
+            raise StudyError(
+                f"{self._name} forgets what people sent 30 days after the closing time, which was "
+                f"{_text(kept.closes)}: make a new study, and people must come again"
+            )
+        return kept
 
     def _all_kept(self, where: str, *values: object) -> list[KeptSurvey]:
         return [
@@ -652,10 +680,6 @@ class PeopleStore:
 def _sync(file: BinaryIO) -> None:
     file.flush()
     os.fsync(file.fileno())
-
-
-def _seconds(text: str) -> float:
-    return datetime.fromisoformat(text).timestamp()
 
 
 def _text(seconds: float) -> str:

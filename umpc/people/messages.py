@@ -153,6 +153,11 @@ def check_secret_request(
             f"a request for the secret of place {place} is not signed by the key of this place in "
             "this study: use the token or the enrolment that belongs to the study"
         )
+    check_device(place, device, former)
+
+
+def check_device(place: int, device: bytes, former: bytes) -> None:
+    """A place has one device. Args, raises: as of `check_secret_request`."""
     if former not in (b"", device):
         raise MessageRefused(
             f"another device has fetched the secret of place {place}, and a place has one device: "

@@ -7,6 +7,7 @@ their messages, so whoever reaches the address may call. The door bounds what a 
 |---|---|
 | a message | MOST_BYTES, and MOST_AT_ONCE boxes or requests |
 | one address | so many boxes a second (IPv6: one network of 64 bits); a refused box costs as much |
+| all addresses | MOST_IN_ALL boxes a second |
 | one connection | MOST_STREAMS calls at a time; it ends after 11 minutes, and sooner if idle |
 | connections | MOST_CONNECTIONS, and half of the process's files: the next one is closed at once |
 | calls that wait for the disk | MOST_WAITING of all callers |
@@ -48,6 +49,8 @@ MOST_AT_ONCE = 256
 """The most boxes or requests of one message."""
 MOST_PER_SECOND = 2000
 """Boxes a second of one address, unless the administrator says another number."""
+MOST_IN_ALL = 10_000
+"""Boxes and requests a second of all addresses: what two cores can check."""
 MOST_WAITING = 1 << 10
 THREADS = 16
 """Calls that are answered at a time. The store writes for all of them together."""
@@ -107,6 +110,7 @@ class PublicDoor:
         self._behind = behind
         self._sweeping: asyncio.Task[None] | None = None
         self._budget = Budget(most or MOST_PER_SECOND)
+        self._in_all = Budget(MOST_IN_ALL)
         self._threads = ThreadPoolExecutor(THREADS, "people")
         self._waiting = 0
         self._lists: list[str] = []
@@ -140,8 +144,9 @@ class PublicDoor:
             await asyncio.sleep(SWEEP_SECONDS)
             try:
                 await asyncio.to_thread(self._behind.sweep)
-            except UmpcError as error:
-                log.error("%s", error.message)
+            except Exception as error:  # the next time may go well
+                detail = getattr(error, "detail", "")
+                log.error("what is due was not forgotten: %s", detail, exc_info=error)
 
     async def stop(self, grace: float) -> None:
         """Take no more calls, and end those that are not answered in so many seconds."""
@@ -197,6 +202,8 @@ class PublicDoor:
         amount = MOST_AT_ONCE if unreadable else min(max(1, len(items)), MOST_AT_ONCE)
         if not self._budget.take(context.peer(), amount):
             await self._refuse(context, f"too much came from one address; {AGAIN}")
+        if not self._in_all.take("", amount):
+            await self._refuse(context, f"too much came from all addresses; {AGAIN}")
         if unreadable:
             await context.abort(*status_of(request))
         if len(items) > MOST_AT_ONCE:

@@ -30,7 +30,7 @@ MOST_CELLS = 1 << 20
 """The most cells of a table: a place's keys grow with its logarithm, their expansion with it."""
 DIGEST = re.compile("[0-9a-f]{64}")
 COUNTED = re.compile(f"[0-9a-f]{{{2 * (STATEMENT_BYTES + AGGREGATORS * SIGNATURE_BYTES)}}}")
-UTC = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
+UTC = re.compile("(?!0000)[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
 
 
 @dataclass(frozen=True)
