@@ -242,7 +242,9 @@ class PublicDoor:
 def _most_connections() -> int:
     """Half of the files that this process may open, so that the rest of it has the other half."""
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return MOST_CONNECTIONS if files == resource.RLIM_INFINITY else min(MOST_CONNECTIONS, files // 2)
+    return (
+        MOST_CONNECTIONS if files == resource.RLIM_INFINITY else min(MOST_CONNECTIONS, files // 2)
+    )
 
 
 def _decoder(asked: Any) -> Callable[[bytes], Any]:
