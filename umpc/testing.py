@@ -132,7 +132,7 @@ CHECKS: dict[str, tuple[str, ...]] = {
     "a proof is as signed": ("other bytes than", f"{VERIFIED}Transcript.check_statements"),
     "the dealer signed its answer": (
         "is not the one that it signed",
-        f"{GRID}.verified:DealerAnswer.hear",
+        f"{GRID}.verified:check_dealer",
     ),
     "the evidence proves the lie": (
         "do not show whose fault",

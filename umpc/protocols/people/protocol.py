@@ -7,33 +7,41 @@ counts once, and nobody goes on unless both have signed whom they count.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from umpc.crypto.signing import Verify
 from umpc.errors import StudyError
-from umpc.mpc.fss.point import key_bytes
+from umpc.mpc.attempt import SharedAttempt
+from umpc.mpc.backends import predict
+from umpc.mpc.chunks import require
 from umpc.people.messages import BOX_BYTES
 from umpc.protocols.base.bins import read_bins
 from umpc.protocols.base.coordinator import CoordinatorSide
 from umpc.protocols.base.promise import Promise, PromiseTerms, Trust
-from umpc.protocols.base.protocol import Line, StudyProtocol, Variant
-from umpc.protocols.grid.binding import grid_of
-from umpc.protocols.grid.protocol import GridCoordinator, GridProtocol
+from umpc.protocols.base.protocol import Dealing, Line, StudyProtocol, Variant
+from umpc.protocols.base.seed_agreement import Entropy
+from umpc.protocols.grid.attempt import GridAttempt
+from umpc.protocols.grid.binding import cost_of, grid_of
+from umpc.protocols.grid.protocol import GridCoordinator, GridProtocol, TotalOfTables
+from umpc.protocols.people.checked import ROUNDS, PeopleDealing, PeopleTotal, bytes_by_step
 from umpc.protocols.people.settings import MOST_CELLS, PeopleSettings, check_people
 from umpc.protocols.people.terms import (
     SHARE,
     check_count,
     check_signed,
+    key_bytes_of,
     messages_of,
     survey_of,
     terms_of,
 )
 from umpc.study import messages as m
-from umpc.study.cost import Measured
+from umpc.study.attempt import Attempt
+from umpc.study.cost import Cost, Measured, sent_by_round
 from umpc.study.document import Study
 from umpc.study.report import Report
-from umpc.study.settings import HONEST, Settings
+from umpc.study.settings import HONEST, LYING_NODES, Settings
 from umpc.study.sizes import Member
 
 if TYPE_CHECKING:
@@ -47,7 +55,7 @@ class PeopleProtocol(GridProtocol):
     """Noisy sums over people who have one value each, and send one message."""
 
     settings: type[Settings] = PeopleSettings
-    adversaries: tuple[str, ...] = (HONEST,)
+    adversaries: tuple[str, ...] = (HONEST, LYING_NODES)
     chosen_by: Mapping[str, str] = MappingProxyType({})
     check_grade = StudyProtocol.check_grade
     usual_of_grade = StudyProtocol.usual_of_grade
@@ -88,8 +96,10 @@ class PeopleProtocol(GridProtocol):
         kind = "of enrolments" if people.enrolled else "each with a token"
         yield "places", f"{people.places:,}, {kind}"
         yield "fewest people", f"{people.fewest:,}; with fewer there is no result"
-        dealt = key_bytes(messages_of(study).cells)
-        yield "bytes a place", f"{dealt} dealt to each aggregator; a person sends 2 × {BOX_BYTES}"
+        yield (
+            "bytes a place",
+            f"{key_bytes_of(study)} dealt to each aggregator; a person sends 2 × {BOX_BYTES}",
+        )
         yield "open", f"from {people.opens} to {people.closes}"
         if people.signed:
             yield "counted", f"{people.signed.n:,} people, as both aggregators signed"
@@ -145,13 +155,35 @@ class PeopleProtocol(GridProtocol):
     def coordinator(self, study: Study, verify: Verify) -> CoordinatorSide:
         return PeopleCoordinator(study, verify)
 
+    def dealing(self, attempt: Attempt, entropy: Entropy) -> Dealing:
+        if attempt.study.adversary == HONEST:
+            return super().dealing(attempt, entropy)
+        return PeopleDealing(require(attempt, GridAttempt), entropy)
+
+    def cost(self, attempt: Attempt) -> Cost:
+        return _cost(require(attempt, GridAttempt))
+
     def variants(self, error: float | None) -> Iterator[Variant]:
         """None: a planner compares ways for tables at sites."""
         yield from ()
 
 
+def _cost(attempt: GridAttempt) -> Cost:
+    """Rounds and bytes of an attempt, exactly."""
+    if attempt.study.adversary == HONEST:
+        return cost_of(attempt)
+    rest, sent = predict(attempt), sent_by_round(bytes_by_step(attempt))
+    return replace(rest, sent=(sent, sent), rounds=rest.rounds + ROUNDS)
+
+
 class PeopleCoordinator(GridCoordinator):
     """One study, one attempt. Lists are in the study's order of nodes."""
+
+    def _proved_total(self, attempt: GridAttempt) -> TotalOfTables:
+        return PeopleTotal(attempt, self._keys, self._verify)
+
+    def _cost(self, attempt: SharedAttempt, *, prepared: bool) -> Cost:
+        return _cost(require(attempt, GridAttempt))
 
     def check_sizes(self, members: Sequence[Member]) -> None:
         # a plan has no certificates, and nobody has signed anything

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 from itertools import chain
 from typing import Annotated
@@ -17,12 +18,13 @@ from typing import Annotated
 import msgspec
 import numpy as np
 
+from umpc.crypto.field import P
 from umpc.crypto.signing import SIGNATURE_BYTES
 from umpc.errors import StudyError
 from umpc.people.messages import STATEMENT_BYTES
 from umpc.protocols.grid.settings import DEGREES, GridSettings
 from umpc.study.document import Study
-from umpc.study.settings import describe
+from umpc.study.settings import HONEST, describe
 
 AGGREGATORS = 2
 FEWEST = 2
@@ -104,6 +106,10 @@ class PeopleSettings(
     @property
     def shares_tables(self) -> bool:
         return True
+
+    def delta_of_proofs(self, adversary: str, nodes: int, records: int) -> Fraction:
+        # docs/people.md: ⟨χ, e⟩ = 0, or α is guessed
+        return Fraction(0) if adversary == HONEST else Fraction(P + 1, P * P)
 
 
 @lru_cache(maxsize=16)
