@@ -242,8 +242,8 @@ class PeopleDealing(GridDealing):
         relay = self.attempt.study.coordinator
         if not self._seeds or self.alpha is None:
             raise RemoteProtocolError(
-                "this attempt was answered before, or the dealer has no keys of the study any more; "
-                "run the study again",
+                "this attempt was answered before, or the dealer has no keys of the study any "
+                "more; run the study again",
                 culprit=relay,
                 step=STEP,
             )
