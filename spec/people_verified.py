@@ -104,7 +104,7 @@ def checked(
 def commitment(study: Study, place: int, of_total: bytes, told: bytes, opening: bytes) -> bytes:
     """H(salt, z_u), bound to total, answer and place, so that nobody can copy it.
 
-    Args: opening: salt and z_u.
+    Args: opening: a salt of 48 bytes, and z_u.
     """
     text = total_text(study, of_total)
     return digest(b"umpc check of people 1", text, told, bytes([place]), opening)
@@ -129,7 +129,7 @@ def check(
     for place, (each, opening) in enumerate(zip(committed, openings, strict=True)):
         fits = each == commitment(study, place, of_total, told, opening)
         require(fits, "both open what they committed to")
-    zs = pairs([word for each in openings for word in decode(each[32:], 2, "length of z", None)])
+    zs = pairs([word for each in openings for word in decode(each[48:], 2, "length of z", None)])
     require(field.total(zs) == field.ZERO, "the total is that of the people")
 
 

@@ -36,7 +36,7 @@ RUN: Arguments = {
     "shares": SHARES,
     "signing": [[own["signing_key"], own["nonces"][0], own["nonces"][1]] for own in OWNS],
     "coin": counting(84),
-    "salts": [counting(85), counting(86)],
+    "salts": [counting(85, 48), counting(86, 48)],
     "added": [0] * len(CELLS),
 }
 HONEST = run(**RUN)
@@ -151,6 +151,6 @@ BAD: Bad = [
     (
         "check",
         "a z that does not cancel the other one",
-        committed_to([HONEST["openings"][0], counting(86) + encode_pairs([(0, 0)])]),
+        committed_to([HONEST["openings"][0], counting(86, 48) + encode_pairs([(0, 0)])]),
     ),
 ]

@@ -183,7 +183,7 @@ def test_the_vectors_are_of_the_histogram_and_its_tags():
     assert [(a + b) % P for a, b in zip(tags, others, strict=True)] == [
         ALPHA * each % P for each in TABLE
     ]
-    zs = [plain.decode(each[32:], 2, "", None) for each in HONEST["openings"]]
+    zs = [plain.decode(each[48:], 2, "", None) for each in HONEST["openings"]]
     assert [(a + b) % P for a, b in zip(*zs, strict=True)] == [0, 0] != zs[0]
 
 

@@ -150,8 +150,8 @@ def test_an_answer_that_the_dealer_has_not_signed_is_refused():
 
 def forged(run: PeopleRun, openings: list[bytes]) -> bytes:
     """What the last one to speak opens: −z of the other one."""
-    z = np.frombuffer(openings[0][32:], dtype="<u8").astype(np.uint64)
-    return openings[1][:32] + field.negate(z).astype("<u8").tobytes()
+    z = np.frombuffer(openings[0][48:], dtype="<u8").astype(np.uint64)
+    return openings[1][:48] + field.negate(z).astype("<u8").tobytes()
 
 
 def test_an_opening_that_follows_the_other_one_is_caught_by_the_commitment():
@@ -202,7 +202,7 @@ def test_a_failed_check_shows_alpha_and_a_second_one_would_then_pass():
     for hearing in (*run.tables, run.adding):
         hearing.hear(frame, DEALER.certificate)
     run.down().up().down()
-    zs = [np.frombuffer(each[32:], dtype="<u8").astype(np.uint64) for each in run.signatures]
+    zs = [np.frombuffer(each[48:], dtype="<u8").astype(np.uint64) for each in run.signatures]
     # Σ z = −α·⟨χ, e⟩, and the liar knows e
     chi = challenge(run.attempt.id, frame.payload[:32], run.attempt.grid.cells)[7]
     alpha, rest = field.times(field.negate(field.add(*zs)), field.inverse_k(chi)).tolist()

@@ -38,7 +38,7 @@ from umpc.crypto.signing import SIGNATURE_BYTES, Sign, Verify, is_signature
 from umpc.errors import FailedCheck, RemoteProtocolError
 from umpc.mpc.arrays import Words
 from umpc.protocols.grid.attempt import GridAttempt, GridDealing, total_statement
-from umpc.protocols.grid.lookup_proof import ANSWER, DIGEST_BYTES, SALT_BYTES, STATEMENT
+from umpc.protocols.grid.lookup_proof import ANSWER, DIGEST_BYTES, STATEMENT
 from umpc.protocols.grid.masked_form import HISTOGRAM, STEP, TOTAL
 from umpc.protocols.grid.protocol import TotalOfTables
 from umpc.protocols.grid.verified import FixedBytes, bytes_of, check_dealer
@@ -53,7 +53,9 @@ COMMITMENT = "commitment"
 K_BYTES = 16
 COMMITMENT_BYTES = DIGEST_BYTES + SIGNATURE_BYTES
 QUESTION_BYTES = DIGEST_BYTES + SIGNATURE_BYTES
-OPENING_BYTES = SALT_BYTES + K_BYTES
+OPENING_BYTES = SIGNATURE_BYTES
+SALT_BYTES = OPENING_BYTES - K_BYTES
+"""Salt and z_u take the bytes of a signature, in whose place they travel."""
 WORDS = 3
 """Elements of F of a node's pads, and of what the dealer says: one of K, one of F."""
 TOLD_BYTES = SEED_BYTES + 8 * WORDS

@@ -14,12 +14,12 @@ from umpc.errors import LocalProtocolError
 from umpc.mpc.arrays import Words
 from umpc.protocols.base.seed_agreement import Entropy
 from umpc.protocols.grid.attempt import GridAttempt, check_signed
-from umpc.protocols.grid.lookup_proof import SALT_BYTES
 from umpc.protocols.grid.node import NodeTable
 from umpc.protocols.grid.verified import bytes_of
 from umpc.protocols.people.checked import (
     ASKS,
     EXCHANGES,
+    SALT_BYTES,
     CheckedTotal,
     challenge,
     commitment_of,
