@@ -196,8 +196,8 @@ class PeopleDealer:
                 return  # another call was faster, or the study was dealt before a clock went back
             if study.adversary != HONEST:
                 alpha = PRIME.uniform(self._entropy, 1).tobytes()
-                row = survey.hash, alpha, closes + KEPT_SECONDS
-                db.execute("INSERT INTO alphas VALUES (?, ?, ?)", row)
+                until = closes + KEPT_SECONDS
+                db.execute("INSERT INTO alphas VALUES (?, ?, ?)", (survey.hash, alpha, until))
             (kept,) = self._select("hash = ?", survey.hash)
             for row, places in enumerate(survey.blocks(), kept.id * BLOCKS):
                 own = bytes(held[places.start * KEY_BYTES : places.stop * KEY_BYTES])
@@ -394,7 +394,7 @@ class PeopleDealer:
             found = self._db.execute(f"SELECT {columns} FROM surveys WHERE {where}", values)
             return [
                 DealtSurvey(
-                    row[0], Survey(*row[1:5]), row[5], row[6:8], *row[8:10], _number(row[10])
+                    row[0], Survey(*row[1:5]), row[5], row[6:8], row[8], row[9], _number(row[10])
                 )
                 for row in found
             ]

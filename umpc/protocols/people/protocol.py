@@ -19,7 +19,7 @@ from umpc.mpc.chunks import require
 from umpc.people.messages import BOX_BYTES
 from umpc.protocols.base.bins import read_bins
 from umpc.protocols.base.coordinator import CoordinatorSide
-from umpc.protocols.base.promise import Promise, PromiseTerms, Trust
+from umpc.protocols.base.promise import DEALER, Promise, PromiseTerms, Trust
 from umpc.protocols.base.protocol import Dealing, Line, StudyProtocol, Variant
 from umpc.protocols.base.seed_agreement import Entropy
 from umpc.protocols.grid.attempt import GridAttempt
@@ -114,14 +114,24 @@ class PeopleProtocol(GridProtocol):
 
     def promise_to_the_protected(self, terms: PromiseTerms) -> str:
         size = f"{terms.epsilon:g}"
+        but = "" if terms.adversary == HONEST else ", but for a probability of about 2^-64"
         return (
             "To every person: with another value of this person, any release would have between "
-            f"e^-{size} and e^{size} times its probability. A person with several places has this "
-            "epsilon once for each place. An enrolment has an account over all its studies; an "
+            f"e^-{size} and e^{size} times its probability{but}. A person with several places has "
+            "this epsilon once for each place. An enrolment has an account over all its studies; an "
             "anonymous token has none."
         )
 
     def promise_to_sites(self, terms: PromiseTerms) -> str:
+        if terms.adversary != HONEST:
+            return (
+                "To every person: if the dealer follows the protocol and colludes with nobody, the "
+                f"coordinator, up to {terms.max_colluding} of {terms.nodes} aggregators and any "
+                "other people may send anything: every other person keeps epsilon. Two aggregators "
+                "under one administrator are one. A lie about the table is found before any share "
+                "of a result is made. Nobody is named then, the answers are spent, and people must "
+                "come again; so it is if a line is cut at that moment. A liar can spoil the result."
+            )
         return (
             "To every person: if everybody follows the protocol, the coordinator, up to "
             f"{terms.max_colluding} of {terms.nodes} aggregators and any other people may pool "
@@ -132,6 +142,8 @@ class PeopleProtocol(GridProtocol):
         )
 
     def trusted(self, terms: PromiseTerms) -> Trust:
+        if terms.adversary != HONEST:
+            return DEALER
         return Trust("helpers", "dealer, aggregators, coordinator")
 
     def describe_evaluation(self, backend: str) -> str:

@@ -10,6 +10,7 @@ from functools import lru_cache
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from umpc.errors import RemoteProtocolError, StudyError
 from umpc.mpc.arrays import Words
@@ -28,7 +29,7 @@ TAGS = "tags"
 """Where aggregators may lie, another column: its share of the table times α, as `SHARE`."""
 
 
-def columns_of(shares: Words) -> Columns:
+def columns_of(shares: Words) -> dict[str, NDArray[np.int64]]:
     """An aggregator's columns. Args: shares: (cells,), or (2, cells) of share and tags."""
     rows = shares.view(np.int64).reshape(-1, shares.shape[-1])
     return dict(zip((SHARE, TAGS), rows, strict=False))
