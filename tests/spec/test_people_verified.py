@@ -24,8 +24,9 @@ from umpc.dealer.server import AskedAttempt
 from umpc.protocols.grid.attempt import GridAttempt
 from umpc.protocols.grid.binding import grid_of
 from umpc.protocols.grid.masked_form import masked_forms
-from umpc.protocols.people.checked import CheckedTotal, PeopleDealing, PeopleTotal, challenge
+from umpc.protocols.people.checked import CheckedTotal, PeopleDealing, challenge
 from umpc.protocols.people.checked_node import CheckedTable
+from umpc.protocols.people.protocol import PeopleTotal
 from umpc.study.attempt import sign_member
 from umpc.study.messages import Frame
 from umpc.study.sizes import Member
@@ -145,7 +146,7 @@ def run(study, alpha, seeds, shares, signing, coin, salts, added):
 
 
 def said_of(study, of_total=bytes(32), told=b"") -> CheckedTotal:
-    """What was said before both commit."""
+    """A transcript up to the answer."""
     said = CheckedTotal(attempt_of(study), study["keys"])
     said.total, said.answer.data = spec.total_text(study, of_total), told + bytes(64)
     return said

@@ -60,7 +60,7 @@ class PeopleRun(VerifiedRun):
 
     @property
     def twice_the_sum(self) -> int:
-        """What the shares add up to, without noise."""
+        """The sum of both shares, without noise."""
         return self.attempt.ring.decode(sum(table.shares[0] for table in self.tables))
 
 

@@ -117,7 +117,7 @@ def opened_cells(
 ) -> np.ndarray:
     """The vectors of both aggregators together, (places, cells): 1 at r and 0 elsewhere.
 
-    Of authenticated keys (places, 2·cells), in F.
+    Authenticated keys have (places, 2·cells), in F.
     """
     found = []
     tree_hash = FixedKeyHash(survey.hash_key)

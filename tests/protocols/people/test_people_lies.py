@@ -149,7 +149,7 @@ def test_an_answer_that_the_dealer_has_not_signed_is_refused():
 
 
 def forged(run: PeopleRun, openings: list[bytes]) -> bytes:
-    """What the last one to speak opens: −z of the other one."""
+    """The last one to speak opens −z of the other one."""
     z = np.frombuffer(openings[0][48:], dtype="<u8").astype(np.uint64)
     return openings[1][:48] + field.negate(z).astype("<u8").tobytes()
 

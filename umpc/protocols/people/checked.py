@@ -40,7 +40,6 @@ from umpc.mpc.arrays import Words
 from umpc.protocols.grid.attempt import GridAttempt, GridDealing, total_statement
 from umpc.protocols.grid.lookup_proof import ANSWER, DIGEST_BYTES, STATEMENT
 from umpc.protocols.grid.masked_form import HISTOGRAM, STEP, TOTAL
-from umpc.protocols.grid.protocol import TotalOfTables
 from umpc.protocols.grid.verified import FixedBytes, bytes_of, check_dealer
 from umpc.study.messages import Frame, frame_bytes
 
@@ -105,7 +104,7 @@ def bytes_by_step(attempt: GridAttempt) -> dict[tuple[str, int], int]:
 
 
 class CheckedTotal:
-    """What is said in one attempt after its total. Args: keys: both aggregators' public keys."""
+    """All that is said in one attempt after its total. Args: keys: of both aggregators."""
 
     def __init__(self, attempt: GridAttempt, keys: Sequence[bytes]):
         self.attempt, self.keys = attempt, keys
@@ -120,7 +119,7 @@ class CheckedTotal:
         return self.answer.data[:TOLD_BYTES]
 
     def due(self, node: int) -> FixedBytes:
-        """What a node says next."""
+        """The next part of a node."""
         both = self.statements[node], self.commitments[node]
         return both[both[0].is_complete]
 
@@ -167,55 +166,6 @@ FAILED = (
     "an aggregator or the coordinator lied about the people's table, and nobody can say who. No "
     "share was made. The answers are spent: make a new study, and people must come again"
 )
-
-
-# --- coordinator ----------------------------------------------------------------------------------
-
-
-class PeopleTotal(TotalOfTables):
-    """The total of one attempt, and its check."""
-
-    exchanges = EXCHANGES
-    asks = ASKS
-
-    def __init__(self, attempt: GridAttempt, keys: Sequence[bytes], verify: Verify):
-        super().__init__(attempt, keys)
-        self._said = CheckedTotal(attempt, keys)
-        self._verify = verify
-
-    def add(self, node: int, frame: Frame) -> bool:
-        if self._came[node] < self.attempt.layout.frames:
-            return super().add(node, frame)
-        self._said.due(node).take(frame, self.attempt.members[node].name)
-        return True
-
-    def end_exchange(self) -> None:
-        said = self._said
-        if all(each.is_complete for each in said.commitments):
-            said.check_commitments(None)
-        elif all(each.is_complete for each in said.statements) and not said.total:
-            said.total = total_statement(self.attempt.id, self.digest)
-            super().check_signed([each.data for each in said.statements])
-
-    def told(self, node: int) -> Iterator[Frame]:
-        said = self._said
-        if not said.total:
-            yield from self.total()
-        else:
-            both = said.commitments if said.commitments[0].is_complete else said.statements
-            yield from both[1 - node].frames()
-
-    @property
-    def questions(self) -> list[bytes]:
-        """Both signatures of the total. The dealer gets a digest of it."""
-        return [self.digest + each.data for each in self._said.statements]
-
-    def hear(self, frame: Frame, dealer: bytes) -> bool:
-        return self._said.hear(frame, dealer, self._verify)
-
-    def check_signed(self, signatures: Sequence[bytes]) -> None:
-        """The check. Args: signatures: what both opened. Raises: FailedCheck."""
-        self._said.check(signatures)
 
 
 # --- dealer ---------------------------------------------------------------------------------------

@@ -61,7 +61,7 @@ def shared_out(
         share = PRIME.uniform(entropy, 2 * len(table)).reshape(2, -1)
         tags = field.multiply(table, field.constant(made_up_alpha(study)))
         other = field.subtract(np.stack([table, tags]), share)
-    shares = [columns_of(each) for each in (share, other)]
+    shares: list[Columns] = [columns_of(each) for each in (share, other)]
     return counting(study, n, own, entropy(32)), shares, n
 
 

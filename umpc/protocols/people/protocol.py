@@ -22,10 +22,17 @@ from umpc.protocols.base.coordinator import CoordinatorSide
 from umpc.protocols.base.promise import DEALER, Promise, PromiseTerms, Trust
 from umpc.protocols.base.protocol import Dealing, Line, StudyProtocol, Variant
 from umpc.protocols.base.seed_agreement import Entropy
-from umpc.protocols.grid.attempt import GridAttempt
+from umpc.protocols.grid.attempt import GridAttempt, total_statement
 from umpc.protocols.grid.binding import cost_of, grid_of
 from umpc.protocols.grid.protocol import GridCoordinator, GridProtocol, TotalOfTables
-from umpc.protocols.people.checked import ROUNDS, PeopleDealing, PeopleTotal, bytes_by_step
+from umpc.protocols.people.checked import (
+    ASKS,
+    EXCHANGES,
+    ROUNDS,
+    CheckedTotal,
+    PeopleDealing,
+    bytes_by_step,
+)
 from umpc.protocols.people.settings import MOST_CELLS, PeopleSettings, check_people
 from umpc.protocols.people.terms import (
     SHARE,
@@ -40,6 +47,7 @@ from umpc.study import messages as m
 from umpc.study.attempt import Attempt
 from umpc.study.cost import Cost, Measured, sent_by_round
 from umpc.study.document import Study
+from umpc.study.messages import Frame
 from umpc.study.report import Report
 from umpc.study.settings import HONEST, LYING_NODES, Settings
 from umpc.study.sizes import Member
@@ -117,9 +125,9 @@ class PeopleProtocol(GridProtocol):
         but = "" if terms.adversary == HONEST else ", but for a probability of about 2^-64"
         return (
             "To every person: with another value of this person, any release would have between "
-            f"e^-{size} and e^{size} times its probability{but}. A person with several places has "
-            "this epsilon once for each place. An enrolment has an account over all its studies; an "
-            "anonymous token has none."
+            f"e^-{size} and e^{size} times its probability{but}. A person with several places "
+            "has this epsilon once for each place. An enrolment has an account over all its "
+            "studies; an anonymous token has none."
         )
 
     def promise_to_sites(self, terms: PromiseTerms) -> str:
@@ -186,6 +194,52 @@ def _cost(attempt: GridAttempt) -> Cost:
         return cost_of(attempt)
     rest, sent = predict(attempt), sent_by_round(bytes_by_step(attempt))
     return replace(rest, sent=(sent, sent), rounds=rest.rounds + ROUNDS)
+
+
+class PeopleTotal(TotalOfTables):
+    """The total of one attempt, and its check."""
+
+    exchanges = EXCHANGES
+    asks = ASKS
+
+    def __init__(self, attempt: GridAttempt, keys: Sequence[bytes], verify: Verify):
+        super().__init__(attempt, keys)
+        self._said = CheckedTotal(attempt, keys)
+        self._verify = verify
+
+    def add(self, node: int, frame: Frame) -> bool:
+        if self._came[node] < self.attempt.layout.frames:
+            return super().add(node, frame)
+        self._said.due(node).take(frame, self.attempt.members[node].name)
+        return True
+
+    def end_exchange(self) -> None:
+        said = self._said
+        if all(each.is_complete for each in said.commitments):
+            said.check_commitments(None)
+        elif all(each.is_complete for each in said.statements) and not said.total:
+            said.total = total_statement(self.attempt.id, self.digest)
+            super().check_signed([each.data for each in said.statements])
+
+    def told(self, node: int) -> Iterator[Frame]:
+        said = self._said
+        if not said.total:
+            yield from self.total()
+        else:
+            both = said.commitments if said.commitments[0].is_complete else said.statements
+            yield from both[1 - node].frames()
+
+    @property
+    def questions(self) -> list[bytes]:
+        """Both signatures of the total. The dealer gets a digest of it."""
+        return [self.digest + each.data for each in self._said.statements]
+
+    def hear(self, frame: Frame, dealer: bytes) -> bool:
+        return self._said.hear(frame, dealer, self._verify)
+
+    def check_signed(self, signatures: Sequence[bytes]) -> None:
+        """The check. Args: signatures: what both opened. Raises: FailedCheck."""
+        self._said.check(signatures)
 
 
 class PeopleCoordinator(GridCoordinator):
