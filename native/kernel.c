@@ -42,7 +42,7 @@ static const kernel *kernel_of(int kind);
 #define LEAF_CELLS 8
 #define PADS 4       /* blocks of a leaf */
 #define PAIR_PADS 12 /* blocks of a leaf of pairs */
-#define PAIR_WORDS (2 * LEAF_CELLS)
+#define WORDS_OF_LEAF (4 * LEAF_CELLS) /* of pairs */
 #define GROUP 8      /* the most nodes or keys that one group of registers holds */
 #define SUBTREE_LEVELS 9
 #define SUBTREE 512    /* leaves that are expanded together: 8 KiB */
@@ -54,23 +54,40 @@ static const block PAD_LABELS[PAIR_PADS] = {{2, 0}, {3, 0},  {4, 0},  {5, 0},  {
                                             {10, 0}, {11, 0}, {12, 0}, {13, 0}, {14, 0}, {15, 0}};
 
 /* One person's key, number, and the shape of its tree: levels `above` subtrees and `below`.
- * paired: whether a cell has two numbers in F. A number x of F is then two words while sums are
- * made, x = lower + 2^32 upper, of which each leaf adds less than 2^34: 2^28 people do not overflow
- * them. All lower words of a leaf, table or correction come before all upper ones. */
+ * paired: whether a cell has two numbers of F. */
 typedef struct {
     size_t cells, leaves;
     uint64_t number;
     int paired, above, below;
     block words[MOST_DEPTH];
-    uint64_t leaf[2 * PAIR_WORDS];
+    uint64_t leaf[WORDS_OF_LEAF];
 } tree;
 
-/* The element of F of a sum: `lower` is a signed word. */
-FIXED uint64_t folded(uint64_t lower, uint64_t upper)
+/* A number x of F is two words in sums, x = lower + 2^32 upper, of which a leaf adds less than
+ * 2^34: sums of 2^28 leaves do not overflow. A cell of pairs has both lower words, then both upper
+ * ones. */
+FIXED int words_of_cell(int paired)
 {
-    /* the signed word plus p is not negative */
-    double_word sum = FIELD_P + (double_word)(__int128)(int64_t)lower;
-    return field_reduced(sum + ((double_word)upper << 32));
+    return paired ? 4 : 1;
+}
+
+FIXED void set_correction(uint64_t *words, const word64 *numbers, int paired)
+{
+    for (int i = 0; i < LEAF_CELLS << paired; i++) {
+        int lower = paired ? i + (i & ~1) : i;
+        words[lower] = paired ? numbers[i] & FIELD_EPSILON : numbers[i];
+        if (paired)
+            words[lower + 2] = numbers[i] >> 32;
+    }
+}
+
+/* The number i of a table of pairs. Its lower word is signed. */
+FIXED uint64_t sum_of_pairs(const uint64_t *words, size_t i)
+{
+    const uint64_t *lower = words + i + (i & ~(size_t)1);
+    /* with p added, the signed word is not negative */
+    double_word sum = FIELD_P + (double_word)(__int128)(int64_t)lower[0];
+    return field_reduced(sum + ((double_word)lower[2] << 32));
 }
 
 /* The nodes of a level that have one of the first leaves below them, `left` levels further. */
@@ -167,7 +184,7 @@ int umpc_add_points(int kind, const uint8_t *key, int paired, int party, int dep
     kernel->add_points(expanded, paired, party, depth, cells, count, corrections, leaves, numbers,
                        roots, sums);
     for (size_t i = 0; paired && i < 2 * cells; i++)
-        sums[i] = folded(sums[i], sums[2 * cells + i]);
+        sums[i] = sum_of_pairs(sums, i);
     for (size_t i = 0; party && i < (paired ? 2 * cells : cells); i++)
         sums[i] = paired ? field_subtract(0, sums[i]) : 0 - sums[i];
     return 0;

@@ -40,54 +40,54 @@ TARGET static void NAME(expand_level)(const NAME(fixed_key) * key, const block *
 #define TOGETHER (2 * LANES) /* leaves */
 #define ADD_TO(to, x) STORE(to, ADD64(LOAD(to), x))
 
-TARGET static __attribute__((noinline)) void NAME(leaf_pads)(const NAME(fixed_key) * key,
-                                                            const block *states, int pads, VEC *pad)
+/* In memory: with the registers of a caller beside its own, a compiler would spill each round. */
+TARGET static __attribute__((noinline)) void NAME(hash_pads)(const NAME(fixed_key) * key, VEC *pad,
+                                                            int count)
 {
-    const VEC seed = PAIR(~7ULL, ~0ULL);
-    for (int leaf = 0; leaf < TOGETHER; leaf++)
-        for (int i = 0; i < pads / LANES; i++)
-            pad[leaf * (pads / LANES) + i] =
-                XOR(AND(SPREAD(states + leaf), seed), LOAD(PAD_LABELS + i * LANES));
-    for (int i = 0; i < 2 * pads; i += IN_FLIGHT)
+    for (int i = 0; i < count; i += IN_FLIGHT)
         NAME(hash_once)(key, pad + i);
 }
 
 TARGET static inline __attribute__((always_inline)) void NAME(add_kind)(
     const NAME(fixed_key) * key, const block *states, int paired, const uint64_t *correction,
-    uint64_t *to, size_t apart)
+    uint64_t *to)
 {
-    const VEC low = PAIR(0xFFFFFFFF, 0xFFFFFFFF);
+    const VEC seed = PAIR(~7ULL, ~0ULL), low = PAIR(0xFFFFFFFF, 0xFFFFFFFF);
     const int pads = paired ? PAIR_PADS : PADS;
     VEC pad[2 * PAIR_PADS];
-    NAME(leaf_pads)(key, states, pads, pad);
     for (int leaf = 0; leaf < TOGETHER; leaf++) {
+        VEC state = AND(SPREAD(states + leaf), seed);
+        for (int i = 0; i < pads / LANES; i++)
+            pad[leaf * (pads / LANES) + i] = XOR(state, LOAD(PAD_LABELS + i * LANES));
+    }
+    NAME(hash_pads)(key, pad, 2 * pads);
+    for (int leaf = 0; leaf < TOGETHER; leaf++, to += words_of_cell(paired) * LEAF_CELLS) {
         VEC control = FIRST_BIT(SPREAD(states + leaf)), *own = pad + leaf * (pads / LANES);
         for (int i = 0; i < (1 + paired) * PADS / LANES; i++) {
-            const uint64_t *its = correction + 2 * i * LANES;
-            uint64_t *sum = to + (LEAF_CELLS << paired) * leaf + 2 * i * LANES;
+            int at = 2 * (1 + paired) * LANES * i, next = at + 2 * LANES;
             if (!paired) {
-                ADD_TO(sum, ADD64(own[i], AND(control, LOAD(its))));
+                ADD_TO(to + at, ADD64(own[i], AND(control, LOAD(correction + at))));
                 continue;
             }
             /* a register has the upper 32 bits of two others */
             VEC both = own[2 * PADS / LANES + i % (PADS / LANES)];
             VEC third = i < PADS / LANES ? AND(both, low) : UPPER32(both);
-            ADD_TO(sum, ADD64(SUBTRACT64(AND(own[i], low), third), AND(control, LOAD(its))));
-            ADD_TO(sum + apart,
-                   ADD64(ADD64(UPPER32(own[i]), third), AND(control, LOAD(its + PAIR_WORDS))));
+            VEC lower = SUBTRACT64(AND(own[i], low), third), upper = ADD64(UPPER32(own[i]), third);
+            VEC one = ZIP_LOW(lower, upper), other = ZIP_HIGH(lower, upper);
+            ADD_TO(to + at, ADD64(one, AND(control, LOAD(correction + at))));
+            ADD_TO(to + next, ADD64(other, AND(control, LOAD(correction + next))));
         }
     }
 }
 
-/* Adds the numbers of some leaves, corrected where a control bit is set. Of pairs, these are lower
- * words, and upper ones that are `apart` from them. */
+/* Adds the numbers of some leaves, corrected where a control bit is set. */
 TARGET static void NAME(add_leaves)(const NAME(fixed_key) * key, const block *states, int paired,
-                                    const uint64_t *correction, uint64_t *to, size_t apart)
+                                    const uint64_t *correction, uint64_t *to)
 {
     if (paired)
-        NAME(add_kind)(key, states, 1, correction, to, apart);
+        NAME(add_kind)(key, states, 1, correction, to);
     else
-        NAME(add_kind)(key, states, 0, correction, to, apart);
+        NAME(add_kind)(key, states, 0, correction, to);
 }
 
 /* All leaves below one node, added to a table from the cell `at` on. */
@@ -96,7 +96,7 @@ TARGET static void NAME(add_subtree)(const NAME(fixed_key) * key, const block *t
 {
     block states[2][SUBTREE + 2 * GROUP];
     size_t leaves = least(tree->leaves - first_leaf, (size_t)1 << tree->below), nodes = 1;
-    size_t cells = tree->cells, words = cells << tree->paired;
+    size_t cells = tree->cells, words = words_of_cell(tree->paired);
     const block *word = tree->words + tree->above;
     int side = 0;
     states[0][0] = *top;
@@ -109,16 +109,11 @@ TARGET static void NAME(add_subtree)(const NAME(fixed_key) * key, const block *t
         size_t count = least(cells - cell, LEAF_CELLS * TOGETHER);
         at = at < cells ? at : at - cells;
         if (count == LEAF_CELLS * TOGETHER && at + count <= cells)
-            NAME(add_leaves)(key, states[side] + leaf, tree->paired, tree->leaf,
-                             table + (at << tree->paired), words);
+            NAME(add_leaves)(key, states[side] + leaf, tree->paired, tree->leaf, table + words * at);
         else {
-            uint64_t values[2 * PAIR_WORDS * TOGETHER] = {0};
-            NAME(add_leaves)(key, states[side] + leaf, tree->paired, tree->leaf, values,
-                             PAIR_WORDS * TOGETHER);
-            at <<= tree->paired, count <<= tree->paired;
-            add_values(table, words, at, values, count);
-            if (tree->paired)
-                add_values(table + words, words, at, values + PAIR_WORDS * TOGETHER, count);
+            uint64_t values[WORDS_OF_LEAF * TOGETHER] = {0};
+            NAME(add_leaves)(key, states[side] + leaf, tree->paired, tree->leaf, values);
+            add_values(table, words * cells, words * at, values, words * count);
         }
     }
 }
@@ -140,11 +135,7 @@ TARGET static void NAME(add_points)(const block *expanded, int paired, int party
         int side = 0;
         for (int level = 0; level < depth; level++)
             memcpy(tree.words + level, corrections + (size_t)level * count + person, sizeof(block));
-        for (size_t i = 0, words = LEAF_CELLS << paired; i < words; i++) {
-            uint64_t number = leaves[words * person + i];
-            tree.leaf[i] = paired ? number & FIELD_EPSILON : number;
-            tree.leaf[PAIR_WORDS + i] = number >> 32;
-        }
+        set_correction(tree.leaf, leaves + (person * LEAF_CELLS << paired), paired);
         tree.number = numbers[person];
         memcpy(tops[0], roots + person, sizeof(block));
         tops[0][0].low = (tops[0][0].low & ~7ULL) | (uint64_t)party;
@@ -200,19 +191,17 @@ TARGET static void NAME(generate_leaves)(const NAME(fixed_key) * key, int paired
                                          size_t count, const word64 *places, const block *first,
                                          const block *second, word64 *leaves)
 {
-    enum { APART = PAIR_WORDS * TOGETHER };
-    const uint64_t zeros[2 * PAIR_WORDS] = {0};
-    uint64_t one[2 * APART] = {0}, other[2 * APART] = {0};
-    NAME(add_leaves)(key, first, paired, zeros, one, APART);
-    NAME(add_leaves)(key, second, paired, zeros, other, APART);
+    const uint64_t zeros[WORDS_OF_LEAF] = {0};
+    uint64_t one[WORDS_OF_LEAF * TOGETHER] = {0}, other[WORDS_OF_LEAF * TOGETHER] = {0};
+    NAME(add_leaves)(key, first, paired, zeros, one);
+    NAME(add_leaves)(key, second, paired, zeros, other);
     for (size_t i = 0; i < count * LEAF_CELLS << paired; i++) {
-        size_t at = i >> paired, owner = at / LEAF_CELLS;
-        uint64_t is_place = 0 - (uint64_t)(places[owner] % LEAF_CELLS == at % LEAF_CELLS);
+        size_t cell = i >> paired, owner = cell / LEAF_CELLS;
+        uint64_t is_place = 0 - (uint64_t)(places[owner] % LEAF_CELLS == cell % LEAF_CELLS);
         uint64_t beta = is_place & (i & (size_t)paired ? alpha : 1);
         uint64_t sign = (first[owner].low & 1) - 1; /* party 1 has the opposite control bit */
         if (paired) {
-            uint64_t pads = field_subtract(folded(other[i], other[APART + i]),
-                                           folded(one[i], one[APART + i]));
+            uint64_t pads = field_subtract(sum_of_pairs(other, i), sum_of_pairs(one, i));
             uint64_t number = field_add(beta, pads);
             leaves[i] = number ^ (sign & (number ^ field_subtract(0, number)));
         } else

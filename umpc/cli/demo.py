@@ -330,7 +330,7 @@ def _run_with_people(
         served = deployment.wait_until_ready()
         _write_addresses(file.path, served)
         doors = {name: each.door for name, each in served.items()}
-        demo_people.answer(deployment, file.path, doors)
+        demo_people.answer(deployment, file.path, doors, quiet=_is_quiet())
         report = _coordinate(file.path, deployment)
         _tell(demo_people.check(deployment))
     return report, exact_values(study, pooled(study, [path]), report)

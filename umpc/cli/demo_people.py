@@ -69,15 +69,16 @@ def write_people(folder: Path, table: DemoTable) -> Path:
     return path
 
 
-def answer(deployment: Deployment, file: Path, doors: Mapping[str, str]) -> None:
+def answer(deployment: Deployment, file: Path, doors: Mapping[str, str], *, quiet: bool) -> None:
     """Open the study, and send the messages of all people. Args: doors: name → address."""
+    silence = ["--quiet"] * quiet
     folder = deployment.folder
     given = [part for name, at in doors.items() for part in ("--door", f"{name}={at}")]
     invitation = folder / "invitation.json"
-    command(deployment, "open", file, "--into", invitation, *given)
+    command(deployment, "open", file, "--into", invitation, *given, *silence)
     sent = ("--csv", folder / "people.csv", "--tokens", folder / "tokens.txt")
     receipts = ("--receipts", folder / "receipts.json")
-    command(deployment, "submit", invitation, *sent, *receipts)
+    command(deployment, "submit", invitation, *sent, *receipts, *silence)
 
 
 def check(deployment: Deployment) -> str:

@@ -7,7 +7,7 @@ import csv
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ import click
 
 from umpc.cli.demo_options import named_value
 from umpc.cli.shared import FILE
+from umpc.cli.study import QUIET
 from umpc.errors import CertificateError, ConfigError, MessageRefused, StudyError
 from umpc.text_file import DIGITS, check_writable, read_text, why_unread, write_text
 
@@ -121,7 +122,8 @@ def enrol(key: Path) -> None:
     metavar="NAME=ADDRESS",
     help="A public address at which people reach the dealer or an aggregator; once for each.",
 )
-def open_study(study: Path, into: Path, doors: tuple[str, ...]) -> None:
+@QUIET
+def open_study(study: Path, into: Path, doors: tuple[str, ...], quiet: bool) -> None:
     """Open STUDY at the dealer and at both aggregators, and write the invitation.
 
     The dealer deals a key for each place, which both aggregators store: a million places of 1,024
@@ -131,7 +133,6 @@ def open_study(study: Path, into: Path, doors: tuple[str, ...]) -> None:
     umpc people open study.toml --into invitation.json --door dealer=dealer.example.org:7443 \\
       --door north=north.example.org:7443 --door south=south.example.org:7443
     """
-    from umpc.api.progress import ProgressShow
     from umpc.api.study import ProposedStudy, run_now
     from umpc.coordinator.people import open_people
     from umpc.people.device import DoorEntry, PeopleInvitation, check_invitation
@@ -149,8 +150,8 @@ def open_study(study: Path, into: Path, doors: tuple[str, ...]) -> None:
             f"{', '.join(addresses) or 'none'}: give NAME=ADDRESS for each of them"
         )
     check_writable(into, "the invitation", ConfigError)
-    with ProgressShow(nodes=()) as show:
-        opened = run_now(open_people(document, lambda: read_keys(keys), identity, show.tell))
+    with _progress(quiet=quiet) as tell:
+        opened = run_now(open_people(document, lambda: read_keys(keys), identity, tell))
     shown = [
         DoorEntry(each.name, addresses[each.name], each.key, each.certificate, each.signature)
         for each in opened
@@ -194,6 +195,7 @@ def open_study(study: Path, into: Path, doors: tuple[str, ...]) -> None:
     show_default=True,
     help="The receipts, each a line of JSON. Keep them, to check later that you are counted.",
 )
+@QUIET
 def submit(
     invitation: Path,
     values: tuple[str, ...],
@@ -205,6 +207,7 @@ def submit(
     fingerprint: str,
     device: Path | None,
     receipts: Path,
+    quiet: bool,
 ) -> None:
     """Send your values, sealed, to both aggregators.
 
@@ -224,7 +227,6 @@ def submit(
     umpc people submit invitation.json --token TOKEN age=34 balance=1200
     umpc people submit invitation.json --csv people.csv --tokens tokens.txt
     """
-    from umpc.api.progress import ProgressShow
     from umpc.api.study import run_now
     from umpc.enrolment.texts import are_same_digits
     from umpc.people.device import Device
@@ -233,7 +235,8 @@ def submit(
     if (table is None) != (tokens is None) or (table is not None and (values or token or key)):
         raise click.UsageError("--csv and --tokens go together, without FIELD=VALUE and --token")
     authority = _authority_of(invited.invitation)
-    click.echo(f"authority {authority}", err=True)
+    if not quiet:
+        click.echo(f"authority {authority}", err=True)
     if fingerprint and not are_same_digits(fingerprint, authority):
         raise CertificateError(
             f"the invitation is of the authority {authority}, and another fingerprint was given: "
@@ -249,12 +252,12 @@ def submit(
     own = Device(device or invitation.with_suffix(".device"), invited)
     sent, began = 0, time.monotonic()
     try:
-        with ProgressShow(nodes=()) as show:
+        with _progress(quiet=quiet) as show:
 
             def tell(places: int) -> None:
                 nonlocal sent
                 sent = min(total, sent + places)
-                show.tell("send", sent, total)
+                show("send", sent, total)
 
             run_now(_send(invited, own, everybody, tell))
         kept = _write_receipts(receipts, own)
@@ -309,6 +312,19 @@ def check(invitation: Path, receipts: Path, counted: Path | None) -> None:
                 "organiser"
             )
     click.echo(f"counted: all {len(wanted):,} receipts are on the list of {' and '.join(lists)}")
+
+
+@contextmanager
+def _progress(*, quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
+    """Yield what shows that so much of a step is done."""
+    from umpc.api.progress import ProgressShow
+    from umpc.coordinator.people import silent
+
+    if quiet:
+        yield silent
+        return
+    with ProgressShow(nodes=()) as show:
+        yield show.tell
 
 
 # --- files ----------------------------------------------------------------------------------------

@@ -37,6 +37,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fractions import Fraction
+from hashlib import file_digest
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -71,13 +72,12 @@ BLOCKS_AT_ONCE = 16
 """Blocks of places that are added up before the sum so far is stored."""
 KEPT_SECONDS = 30 * 86400
 """After this time from the closing time on, everything but a public list is forgotten."""
-PAGES_KIBIBYTES = 8192
-"""Memory for pages of the file: rows come in any order of places."""
 ROW = np.dtype([("place", "<u8"), ("receipt", "V32")])
 """A row of a list."""
 TABLES = """
 PRAGMA journal_mode=WAL;
 PRAGMA secure_delete=ON;
+PRAGMA cache_size=-8192;
 CREATE TABLE IF NOT EXISTS studies (
   hash BLOB NOT NULL UNIQUE, cells, places, fewest, id INTEGER PRIMARY KEY, state, side,
   opens, closes, epsilon, enrolled, document, box_secret, seed DEFAULT x'', taken DEFAULT 0,
@@ -173,7 +173,6 @@ class PeopleStore:
             self._holder = locked(file, "store of people")
             os.close(os.open(file, os.O_CREAT, 0o600))
             self._db = connect(file)
-            self._db.execute(f"PRAGMA cache_size=-{PAGES_KIBIBYTES}")
             self._db.executescript(TABLES)
         self.sweep()
         # what a crash left: lists that no study has, and keys that are added up
@@ -211,13 +210,16 @@ class PeopleStore:
         epsilon = str(exact(study.epsilon, "epsilon"))
         draft = self._folder / f"{self._entropy(8).hex()}.new"
         try:
-            with self._disk(), draft.open("xb") as file:
-                if keys_digest(_written(keys, file)) != (terms.keys, terms.places):
+            with self._disk(), draft.open("x+b") as file:
+                file.writelines(keys)
+                _sync(file)
+                file.seek(0)
+                written = iter(lambda: file.read(KEY_BYTES), b"")
+                if keys_digest(written) != (terms.keys, terms.places):
                     raise StudyError(
                         f"{self._name}: a list of keys came that is not the study's. Give the list "
                         f"of {terms.places} places of which the study was made"
                     )
-                _sync(file)
                 os.replace(draft, self._path(survey.hash, "places"))
                 fsync_folder(self._folder)
         finally:
@@ -262,19 +264,17 @@ class PeopleStore:
             if end > last or (end % (messages.PLACES_AT_ONCE * size) and end != last):
                 raise _misdealt("bytes that are no whole blocks of the study's keys")
             path = self._path(kept.hash, "dealt")
-            dealt = messages.dealt_hash()
             with path.open("a+b") as file:
                 # behind what the database knows is a block that a crash cut off
                 file.truncate(kept.taken)
                 file.write(data)
                 _sync(file)
                 file.seek(0)
-                while end == last and (part := file.read(1 << 20)):
-                    dealt.update(part)
+                is_last = end == last
+                dealt = file_digest(file, messages.dealt_hash).digest() if is_last else b""
             fsync_folder(self._folder)
             change = "UPDATE studies SET taken = ?, state = ?, dealt = ? WHERE id = ?"
-            state = OPEN if end == last else DEALING
-            self._write(change, end, state, dealt.digest(), kept.id)
+            self._write(change, end, OPEN if is_last else DEALING, dealt, kept.id)
 
     def opened(self, study_hash: bytes) -> tuple[bytes, bytes]:
         """The public box key, and this aggregator's signature of `opened_statement`."""
@@ -313,14 +313,12 @@ class PeopleStore:
 
     def _take_from_now_on(self, study_hash: bytes) -> KeptSurvey:
         with self._lock:
-            found = self._all_kept("hash = ?", study_hash)
-            if not found or found[0].state != OPEN:
-                state = TOLD[found[0].state] if found else "is unknown"
-                raise MessageRefused(
-                    f"{self._name} takes no message for this study, which {state} here. Check the "
-                    "invitation and the closing time"
-                )
-            return self._taking.setdefault(study_hash, found[0])
+            for kept in self._all_kept("hash = ? AND state = ?", study_hash, OPEN):
+                return self._taking.setdefault(study_hash, kept)
+        raise MessageRefused(
+            f"{self._name} takes no message for this study, which is closed or unknown here. Check "
+            "the invitation and the closing time"
+        )
 
     def _unsealed(self, kept: KeptSurvey, boxes: Sequence[tuple[int, bytes]]) -> list[Message]:
         """Open boxes, and check signatures."""
@@ -452,8 +450,12 @@ class PeopleStore:
         with self._lock:
             kept = self._kept(study_hash)
             if kept.state == CLOSED:
+                own = self._read("SELECT place FROM rows WHERE study = ?", kept.id)
+                listed = np.frombuffer(b"".join(both), dtype=ROW)["place"]
+                left_out = np.setdiff1d(np.array(own, dtype=np.uint64), listed).tolist()
                 signature = self._credentials().sign(messages.counted_text(kept, statement))
-                self._keep_counted(kept, both, statement, signature)
+                change = "statement = ?, signature = ?"
+                self._forget(kept, COUNTED, change, statement, signature, left_out=left_out)
                 kept = self._kept(study_hash)
         if kept.statement != statement:
             raise StudyError(
@@ -463,20 +465,6 @@ class PeopleStore:
             )
         failpoint("people-signed")
         return statement, kept.signature
-
-    def _keep_counted(
-        self, kept: KeptSurvey, both: Sequence[bytes], statement: bytes, signature: bytes
-    ) -> None:
-        """Store what is signed, and delete the rows that are not in it."""
-        listed = np.frombuffer(b"".join(both), dtype=ROW)["place"]
-        with self._forgetting():
-            find = "SELECT place FROM rows WHERE study = ?"
-            own = np.array(self._read(find, kept.id), dtype=np.uint64)
-            left_out = np.setdiff1d(own, listed).tolist()
-            delete = "DELETE FROM rows WHERE study = ? AND place = ?"
-            self._db.executemany(delete, ((kept.id, place) for place in left_out))
-            change = "UPDATE studies SET state = ?, statement = ?, signature = ? WHERE id = ?"
-            self._db.execute(change, (COUNTED, statement, signature, kept.id))
 
     # --- the share of the table -------------------------------------------------------------------
 
@@ -608,17 +596,33 @@ class PeopleStore:
                 self._forget(kept, FORGOTTEN, "box_secret = x'', seed = x'', share = x''")
             self._delete_files(kept)
 
-    def _forget(self, kept: KeptSurvey, state: int, changes: str, *values: object) -> None:
-        """Set a state and columns; from `ADDED` on, forget numbers and unsigned rows."""
-        with self._forgetting():
-            change = f"UPDATE studies SET state = ?, {changes} WHERE id = ?"
-            self._db.execute(change, (state, *values, kept.id))
-            if state >= ADDED:
-                numbers = "UPDATE rows SET number = NULL WHERE study = ? AND number NOT NULL"
-                self._db.execute(numbers, (kept.id,))
-            if state == FORGOTTEN and not kept.statement:
-                self._db.execute("DELETE FROM rows WHERE study = ?", (kept.id,))
-                self._db.execute("DELETE FROM studies WHERE id = ?", (kept.id,))
+    def _forget(
+        self,
+        kept: KeptSurvey,
+        state: int,
+        changes: str,
+        *values: object,
+        left_out: Iterable[int] = (),
+    ) -> None:
+        """Set a state and columns, and delete what goes with it, also from SQLite's log.
+
+        From `ADDED` on these are the numbers, and all rows that nobody signed.
+
+        Args: left_out: places whose rows go.
+        """
+        with self._lock, self._disk():
+            with self._transaction():
+                change = f"UPDATE studies SET state = ?, {changes} WHERE id = ?"
+                self._db.execute(change, (state, *values, kept.id))
+                delete = "DELETE FROM rows WHERE study = ? AND place = ?"
+                self._db.executemany(delete, ((kept.id, place) for place in left_out))
+                if state >= ADDED:
+                    numbers = "UPDATE rows SET number = NULL WHERE study = ? AND number NOT NULL"
+                    self._db.execute(numbers, (kept.id,))
+                if state == FORGOTTEN and not kept.statement:
+                    self._db.execute("DELETE FROM rows WHERE study = ?", (kept.id,))
+                    self._db.execute("DELETE FROM studies WHERE id = ?", (kept.id,))
+            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     def _delete_files(self, kept: KeptSurvey) -> None:
         with self._disk():
@@ -660,14 +664,6 @@ class PeopleStore:
             yield
 
     @contextmanager
-    def _forgetting(self) -> Iterator[None]:
-        """A transaction after which no former page is left in SQLite's log."""
-        with self._lock, self._disk():
-            with self._transaction():
-                yield
-            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-
-    @contextmanager
     def _disk(self) -> Iterator[None]:
         """Turn a refusal by SQLite or the disk into a LedgerError."""
         try:
@@ -681,12 +677,6 @@ class PeopleStore:
 
     def _path(self, study_hash: bytes, kind: str) -> Path:
         return self._folder / f"{study_hash.hex()}.{kind}"
-
-
-def _written(keys: Iterable[bytes], file: BinaryIO) -> Iterator[bytes]:
-    for key in keys:
-        file.write(key)
-        yield key
 
 
 def _sync(file: BinaryIO) -> None:

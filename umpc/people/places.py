@@ -107,7 +107,7 @@ def keys_digest(keys: Iterable[bytes]) -> tuple[str, int]:
     held = bytearray()
     for key in keys:
         found.update(key)
-        held += key
+        held += key.ljust(KEY_BYTES, b"\0")
     # whole keys are compared, also beyond a zero byte
     ordered = np.frombuffer(held, dtype=f"S{KEY_BYTES}")
     ordered.sort()

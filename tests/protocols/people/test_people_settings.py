@@ -49,7 +49,7 @@ def test_a_study_survives_its_bytes_before_and_after_its_people_are_counted():
         ({"dealer": None}, "needs a dealer, who deals a key to each place"),
         ({"datasets": ("heart", "heart")}, "leave dataset out"),
         ({"where": "x >= 1"}, "an aggregator sees no value, so it cannot leave a person out"),
-        ({"person": Person("patient", 2)}, "leave person and records_per_person out"),
+        ({"person": Person("patient", 2)}, "has noise for one; leave person out"),
         (
             {"kernels": (AUC,), "sampling": "two_sample"},
             "an aggregator sees no value, so it cannot tell how many people are in a class",
@@ -95,7 +95,7 @@ SIGNED = terms_of(closed(STUDY, 9)).counted
         ({"counted": SIGNED, "fewest": 10}, "counts 10 to 64 people, and a list of 9 came"),
         ({"counted": SIGNED, "places": 8}, "counts 2 to 8 people, and a list of 9 came"),
     ],
-    ids=str,
+    ids=range(13),
 )
 def test_terms_that_fit_no_study_are_refused(changes, reason):
     with pytest.raises(StudyError, match=reason):

@@ -18,8 +18,9 @@ POINTS = {point.series: point for point in figure.points(True)}
 
 def test_every_protocol_is_there_and_every_kind_of_its_noise():
     there = Counter(point.facts["protocol"] for point in POINTS.values())
-    # a vector of sums has no single error; hajek-grid is in the figure 002-gain
-    assert set(there) == set(PROTOCOLS) - {"vector", "hajek-grid"}
+    # a vector of sums has no single error; hajek-grid is in the figure 002-gain; people have the
+    # grid's noise of two nodes
+    assert set(there) == set(PROTOCOLS) - {"vector", "hajek-grid", "people"}
     several = {}
     for protocol in PROTOCOLS.values():
         noises = [

@@ -65,6 +65,7 @@ class PeopleProtocol(GridProtocol):
     settings: type[Settings] = PeopleSettings
     adversaries: tuple[str, ...] = (HONEST, LYING_NODES)
     chosen_by: Mapping[str, str] = MappingProxyType({})
+    protects_people = False
     check_grade = StudyProtocol.check_grade
     usual_of_grade = StudyProtocol.usual_of_grade
     proven_lie = StudyProtocol.proven_lie

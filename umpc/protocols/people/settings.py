@@ -163,10 +163,6 @@ def _of_study(study: Study) -> Iterator[tuple[bool, str]]:
         study.condition is None,
         f"takes no where: {unseen} leave a person out; say whom you ask, or take strata",
     )
-    yield (
-        study.people is None,
-        "protects each person, who has one value; leave person and records_per_person out",
-    )
     public = [field.name for field in study.fields if field.public]
     yield (
         not (study.two_sample or public),
