@@ -19,7 +19,8 @@ T = α·⟨χ, a⟩ − s_0 − s_1 and U = α − t_0 − t_1. With v = ⟨χ, 
     z_0 + z_1 = ⟨χ, α·h⟩ + α·⟨χ, a⟩ − α·⟨χ, Ĥ⟩ = −α·⟨χ, Ĥ − a − h⟩.
 
 It is 0 if Ĥ is the total of the table. Else it is 0 with a probability of 1/p² over χ, and liars
-make it 0 only if they guess α, with a probability of 1/p.
+make it 0 only if they guess α, with a probability of 1/p. They may end an attempt before its check,
+and have another coin.
 
 *Reveals*: z_0 = −z_1, which is uniform to the coordinator by s_0. To liars it shows α: whoever
 sends z_u never sends another one for the survey unless the sum was 0 (`umpc/node/people_store.py`).

@@ -28,6 +28,8 @@ from umpc.study.settings import HONEST, describe
 
 AGGREGATORS = 2
 FEWEST = 2
+MOST_ATTEMPTS = 1 << 32
+"""Attempts of a study whose total is checked, in the bound of δ."""
 MOST_CELLS = 1 << 20
 """The most cells of a table: a place's keys grow with its logarithm, their expansion with it."""
 DIGEST = re.compile("[0-9a-f]{64}")
@@ -108,8 +110,8 @@ class PeopleSettings(
         return True
 
     def delta_of_proofs(self, adversary: str, nodes: int, records: int) -> Fraction:
-        # docs/people.md: ⟨χ, e⟩ = 0, or α is guessed
-        return Fraction(0) if adversary == HONEST else Fraction(P + 1, P * P)
+        # docs/people.md: α is guessed, or ⟨χ, e⟩ = 0 in one of the attempts
+        return Fraction(0) if adversary == HONEST else Fraction(P + MOST_ATTEMPTS, P * P)
 
 
 @lru_cache(maxsize=16)
