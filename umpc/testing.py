@@ -296,6 +296,8 @@ STEPS: Steps = {
         "umpc.mpc.masked.cells": "wire_masks",
         "umpc.dealer.material": "wire_masks",
         f"{GRID}.node": "mask_stream",
+        CHECKED: "pads",
+        f"{CHECKED}_node": "pads",
         f"{GRID}.attempt": "mask_stream",
         "umpc.ustat.kernel:Kernel": "evaluate",
         "umpc.dp.distributed_gaussian:GaussianShare": "draw",
