@@ -28,6 +28,7 @@ of edwards25519 come from the packages `cryptography` and `nacl`; all else stand
 | `linear_proof.py` | its proof of products |
 | `people.py` | people with one value each: keys, two aggregators, the release |
 | `people_messages.py` | their messages: fetched secrets, boxes, receipts |
+| `people_verified.py` | their total's check, where an aggregator may lie |
 | `point_functions.py` | the keys of its dealer: point functions, rotated and added up |
 | `field.py` | two fields, and polynomials by their values at roots of unity |
 | `noise.py` | discrete Laplace: each node's own Polya, and the law of a committee's coins |

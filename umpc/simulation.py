@@ -21,7 +21,7 @@ from umpc.edges_in_memory import EdgesInMemory, Transcript, dealer_name, names_o
 from umpc.mpc.attempt import SharedAttempt
 from umpc.protocols.base.coordinator import CoordinatorSide, HeapSide
 from umpc.protocols.base.node import MeshSide, NodeAggregation, NodeSide
-from umpc.protocols.base.protocol import AnsweringDealer, Dealing
+from umpc.protocols.base.protocol import AnsweringDealer, CheckingDealer, Dealing
 from umpc.protocols.registry import checked, protocol_of
 from umpc.study import messages as m
 from umpc.study.attempt import Attempt
@@ -199,6 +199,10 @@ def _ready_for_edges(
 
 def _dealer_of(attempt: SharedAttempt, entropy: Entropy) -> Dealing:
     own = protocol_of(attempt.study).dealing(attempt, entropy)
+    if isinstance(own, CheckingDealer):
+        from umpc.protocols.people.in_memory import made_up_alpha
+
+        own.alpha = made_up_alpha(attempt.study)
     return own or MaterialDealer(attempt, entropy)
 
 
@@ -220,7 +224,7 @@ def _aggregate(
                 transcript.online.append((name, coordinator.study.coordinator, frame))
                 adding.add(place, frame)
         adding.end_exchange()
-        if adding.asks and number == adding.exchanges - 1:
+        if adding.asks == number + 1:
             _ask_dealer(coordinator, parts, dealer, transcript)
             adding.end_exchange()
         for place, (name, part) in named:

@@ -42,6 +42,7 @@ GARBLED = "umpc.mpc.garbled"
 U_MPC = "umpc.protocols.u_mpc"
 NODE = f"{U_MPC}.node:UMpcNode"
 GRID = "umpc.protocols.grid"
+CHECKED = "umpc.protocols.people.checked"
 VERIFIED = f"{GRID}.verified:Verified"
 VECTOR = f"{GRID}.masked_form:MaskLayout.read"
 PEOPLE = "umpc.people.messages"
@@ -126,13 +127,27 @@ CHECKS: dict[str, tuple[str, ...]] = {
         f"{VERIFIED}Transcript.questions",
         "umpc.dealer.server:AskedAttempt._made",
     ),
-    "the dealer has not answered": ("answered before", f"{VERIFIED}Dealing.answer"),
+    "the dealer has not answered": (
+        "answered before",
+        f"{VERIFIED}Dealing.answer",
+        f"{CHECKED}:PeopleDealing.answer",
+    ),
+    "both signed one total": ("of two totals", f"{CHECKED}:PeopleDealing.answer"),
+    "a commitment is signed": ("nothing was opened", f"{CHECKED}:CheckedTotal.check_commitments"),
+    "both open what they committed to": (
+        "what was committed to",
+        f"{CHECKED}:CheckedTotal.check",
+    ),
+    "the total is that of the people": (
+        "not that of the people",
+        f"{CHECKED}:CheckedTotal.check",
+    ),
     "all statements are there": ("has not signed", "umpc.dealer.server:AskedAttempt._made"),
     "all statements name one root": ("of two transcripts", f"{VERIFIED}Dealing.answer"),
     "a proof is as signed": ("other bytes than", f"{VERIFIED}Transcript.check_statements"),
     "the dealer signed its answer": (
         "is not the one that it signed",
-        f"{GRID}.verified:DealerAnswer.hear",
+        f"{GRID}.verified:check_dealer",
     ),
     "the evidence proves the lie": (
         "do not show whose fault",
@@ -282,6 +297,8 @@ STEPS: Steps = {
         "umpc.mpc.masked.cells": "wire_masks",
         "umpc.dealer.material": "wire_masks",
         f"{GRID}.node": "mask_stream",
+        CHECKED: "pads",
+        f"{CHECKED}_node": "pads",
         f"{GRID}.attempt": "mask_stream",
         "umpc.ustat.kernel:Kernel": "evaluate",
         "umpc.dp.distributed_gaussian:GaussianShare": "draw",

@@ -19,6 +19,7 @@ Each file has the vectors of the file of the specification that has the same nam
 | `verified_forms.py` | nodes that send bits, and lies |
 | `verified_triples.py` | the same over triples |
 | `people.py` | six people over twelve cells, and lies |
+| `people_verified.py` | their total's check, and lies of an aggregator |
 | `point_functions.py` | point keys, rotated and added up |
 | `noise.py` | draws from seeded streams, and thresholds |
 | `coins.py` | tosses of two and three members |

@@ -27,6 +27,7 @@ from tests.support.dealt_people import (
     opened_cells,
     tokens,
 )
+from umpc.crypto.field import P
 from umpc.crypto.prg import digest
 from umpc.dealer import people
 from umpc.dealer.people import PeopleDealer
@@ -34,6 +35,7 @@ from umpc.errors import ConfigError, MessageRefused, RemoteProtocolError, StudyE
 from umpc.mpc.fss.point import key_bytes
 from umpc.people.messages import PLACES_AT_ONCE, offset, open_secret, secret_request
 from umpc.protocols.people.terms import messages_of
+from umpc.study.settings import LYING_NODES
 from umpc.testing import limited, lying
 
 ROOT = Path(umpc.__file__).parents[1]
@@ -460,3 +462,47 @@ def test_nobody_else_can_read_the_files(tmp_path):
         assert (tmp_path / "dealer").stat().st_mode & 0o077 == 0
         files = list((tmp_path / "dealer").iterdir())
         assert len(files) == 3 and not any(path.stat().st_mode & 0o077 for path in files)
+
+
+# --- where aggregators may lie --------------------------------------------------------------------
+
+
+def test_keys_are_of_one_and_alpha_which_the_dealer_keeps_after_closing(tmp_path):
+    with DealtPeople(tmp_path, 5, adversary=LYING_NODES) as dealt:
+        alpha = dealt.dealer.alpha(dealt.survey.hash)
+        assert 0 <= alpha < P
+        both = [dealt.deal(name) for name in (FIRST, SECOND)]
+        seeds, blocks = [each[0] for each in both], both[0][1:]
+        assert sum(map(len, blocks)) == dealt.total == 5 * (16 * 1 + 128)
+        cells = opened_cells(dealt.survey, seeds, blocks, authenticated=True)
+        pairs = cells.reshape(5, -1, 2)
+        assert [row[row[:, 0] > 0].tolist() for row in pairs] == [[[1, alpha]]] * 5
+        assert (pairs[pairs[..., 0] == 0] == 0).all()
+        assert str(alpha) not in repr(dealt.dealer)
+        dealt.now = AFTER
+        dealt.dealer.sweep()
+    with DealtPeople(tmp_path / "other", 5, adversary=LYING_NODES) as other:
+        assert other.dealer.alpha(other.survey.hash) != alpha, "each survey has its own"
+    again = PeopleDealer(tmp_path, now=lambda: AFTER + 1)
+    try:
+        assert again.alpha(dealt.survey.hash) == alpha, "it is on disk"
+    finally:
+        again.close()
+
+
+def test_alpha_is_forgotten_at_the_last_time(tmp_path):
+    with DealtPeople(tmp_path, 5, adversary=LYING_NODES) as dealt:
+        alpha = dealt.dealer.alpha(dealt.survey.hash).to_bytes(8, "little")
+        dealt.now = AFTER + people.KEPT_SECONDS
+        with pytest.raises(StudyError, match="people must come again"):
+            dealt.dealer.alpha(dealt.survey.hash)
+        dealt.dealer.sweep()
+        assert not any(alpha in path.read_bytes() for path in tmp_path.iterdir())
+
+
+def test_an_honest_study_has_no_alpha(tmp_path):
+    with (
+        DealtPeople(tmp_path, 5) as dealt,
+        pytest.raises(StudyError, match="has no keys of this study"),
+    ):
+        dealt.dealer.alpha(dealt.survey.hash)

@@ -39,7 +39,7 @@ from umpc.mpc.fss import point
 from umpc.node import people_store
 from umpc.node.people_store import PeopleStore
 from umpc.people import messages
-from umpc.testing import lying
+from umpc.testing import limited, lying
 
 
 @pytest.fixture
@@ -695,3 +695,55 @@ def test_a_moment_that_no_clock_shows_is_refused(store: PeopleStore, moment: str
     crowd = Crowd("year 0", 3, opens=moment)
     with pytest.raises(StudyError, match="a moment in UTC"):
         store.open_study(crowd.study, crowd.place_keys)
+
+
+# --- where aggregators may lie --------------------------------------------------------------------
+
+ALPHA = 0xFEDCBA9876543210
+
+
+@pytest.fixture
+def checked(tmp_path: Path, clock: Clock) -> Iterator[Pair]:
+    """Two aggregators with shares of h and of α·h, and the study that counts."""
+    found = Pair(tmp_path, Crowd("checked", 5, alpha=ALPHA), clock).open()
+    for place, cell in enumerate((3, 7, 3, 15, 0)):
+        found.send(place, cell)
+    found.close()
+    yield found
+    found.stop()
+
+
+def test_shares_are_of_the_table_and_of_alpha_times_it(checked: Pair):
+    assert checked.add_up() == np.bincount([3, 7, 3, 15, 0], minlength=16).tolist()
+    checked.restart()
+    assert checked.add_up() == np.bincount([3, 7, 3, 15, 0], minlength=16).tolist()
+
+
+def test_a_sum_in_parts_is_in_the_field(tmp_path: Path, clock: Clock):
+    count = messages.PLACES_AT_ONCE + 2
+    pair = Pair(tmp_path, Crowd("parts", count, alpha=ALPHA), clock).open()
+    cells = {0: 3, 7: 3, count - 1: 9}
+    for place, cell in cells.items():
+        pair.send(place, cell)
+    clock.now = CLOSES
+    pair.close()
+    with limited(people_store, BLOCKS_AT_ONCE=1):
+        assert pair.add_up() == np.bincount([*cells.values()], minlength=16).tolist()
+    pair.stop()
+
+
+def test_a_check_that_was_opened_opens_again_only_once_it_has_passed(checked: Pair):
+    checked.add_up()
+    study = checked.crowd.hash
+    for _ in range(2):  # attempts that pass
+        checked.stores[0].checking(study, False)
+        checked.stores[0].checking(study, True)
+    checked.stores[0].checking(study, False)
+    for _ in range(2):
+        with pytest.raises(StudyError, match="people must come again"):
+            checked.stores[0].checking(study, False)
+        with pytest.raises(StudyError, match="people must come again"):
+            checked.add_up()
+        checked.restart()
+    # a survey that another aggregator's check has ended is not ended here
+    checked.stores[1].checking(study, False)

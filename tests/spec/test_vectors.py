@@ -25,8 +25,8 @@ VERIFIED = (
     "verified_triples.py",
 )
 """The files of the grid when nodes lie."""
-PEOPLE = ("people.py", "people_messages.py", "point_functions.py")
-BUDGETS = {VERIFIED: 1040, PEOPLE: 550}
+PEOPLE = ("people.py", "people_messages.py", "people_verified.py", "point_functions.py")
+BUDGETS = {VERIFIED: 1040, PEOPLE: 725}
 """Files that have a budget of lines of their own."""
 PAPER = re.compile(r"[A-Z]\w+(?:, [A-Z]\w+)* (?:& [A-Z]\w+ )?(?:et al\. )?(?:19|20)\d\d\b")
 """Authors and year, as in "Bonawitz et al. 2017" or "Boyle, Gilboa & Ishai 2016"."""
@@ -48,7 +48,7 @@ def test_the_specification_is_short():
     assert max(lengths.values()) < 300, lengths
     for names, most in BUDGETS.items():
         assert sum(lengths.pop(name) for name in names) < most, names
-    assert sum(lengths.values()) < 2600, lengths
+    assert sum(lengths.values()) < 2610, lengths
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from tests.support.studies import Entropy, make_study
+from umpc.crypto import field
 from umpc.crypto.prg import FixedKeyHash
 from umpc.crypto.signing import MemoryAuthority
 from umpc.errors import StudyError
@@ -26,6 +27,7 @@ from umpc.protocols.people.settings import PeopleSettings, PeopleTerms
 from umpc.protocols.people.terms import survey_of, terms_of
 from umpc.study.document import Study
 from umpc.study.parts import Participant
+from umpc.study.settings import HONEST, LYING_NODES
 from umpc.testing import limited
 
 AUTHORITY = MemoryAuthority("people")
@@ -52,12 +54,20 @@ class Clock:
 class Crowd:
     """The dealer and all people of one study. Everything follows from the label.
 
-    Args: widest: x and y are 0 .. widest each, so D is (widest + 1)².
+    Args: widest: x and y are 0 .. widest each, so D is (widest + 1)². alpha: where aggregators may
+    lie.
     """
 
     def __init__(
-        self, label: str, count: int, widest: int = 3, seeds: Sequence[bytes] = (), **terms
+        self,
+        label: str,
+        count: int,
+        widest: int = 3,
+        seeds: Sequence[bytes] = (),
+        alpha: int | None = None,
+        **terms,
     ):
+        self.alpha = alpha
         self.entropy = Entropy(label)
         pairs = list(places.new_tokens(count, self.entropy))
         self.signing_seeds = list(seeds) or [seed for seed, _ in pairs]
@@ -72,7 +82,8 @@ class Crowd:
         bounds = ("0", str(widest))
         study = make_study(x=bounds, y=bounds, max_colluding=1, name=label)
         settings = PeopleSettings(people=PeopleTerms(**given | terms), dealer=DEALER)
-        self.study = study.replaced(settings=settings)
+        grade = HONEST if alpha is None else LYING_NODES
+        self.study = study.replaced(settings=settings, adversary=grade)
         found = terms_of(self.study)
         self.hash = survey_of(self.study).hash
         self.survey = Survey(self.hash, grid_of(self.study).cells, count, found.fewest)
@@ -89,7 +100,8 @@ class Crowd:
                 self.survey, block.start, self.secrets[block.start : block.stop]
             )
             tree = FixedKeyHash(self.survey.hash_key)
-            yield point.generate(self.survey.cells, cells, np.stack(roots), tree).encode()
+            given = self.survey.cells, cells, np.stack(roots), tree
+            yield point.generate(*given, alpha=self.alpha).encode()
 
     def number(self, place: int, cell: int) -> int:
         """x − r mod D."""
@@ -138,8 +150,12 @@ def opened(store: PeopleStore, crowd: Crowd, side: int) -> bytes:
 
 def histogram(crowd: Crowd, shares: Sequence[np.ndarray]) -> list[int]:
     """The table whose shares these are."""
-    assert all(len(each) == crowd.survey.cells for each in shares)
-    return (shares[0] + shares[1]).tolist()
+    assert all(each.shape[-1] == crowd.survey.cells for each in shares)
+    if crowd.alpha is None:
+        return (shares[0] + shares[1]).tolist()
+    table, tags = field.add(shares[0], shares[1])
+    assert tags.tolist() == [crowd.alpha * each % field.P for each in table.tolist()]
+    return table.tolist()
 
 
 def counted_study(crowd: Crowd, statement: bytes, signatures: Sequence[bytes]) -> Study:

@@ -14,12 +14,13 @@ from tests.support.studies import Entropy
 from umpc.crypto.prg import FixedKeyHash
 from umpc.dealer.people import PeopleDealer
 from umpc.errors import MessageRefused
-from umpc.mpc.fss.point import PointKeys, expand, key_bytes
+from umpc.mpc.fss.point import PointKeys, expand
 from umpc.people.messages import Survey, open_secret, roots, secret_request
 from umpc.people.places import keys_digest, new_tokens
 from umpc.protocols.people.settings import seconds_of
-from umpc.protocols.people.terms import messages_of
+from umpc.protocols.people.terms import key_bytes_of, messages_of
 from umpc.study.document import Study
+from umpc.study.settings import HONEST
 
 OPENS, CLOSES = "2026-12-01T08:00:00Z", "2026-12-08T08:00:00Z"
 DURING, AFTER = seconds_of(OPENS) + 60.0, float(seconds_of(CLOSES))
@@ -42,11 +43,13 @@ def keys_of(places: int) -> tuple[bytes, ...]:
     return (*own, *(others(32) for _ in range(places - len(own))))
 
 
-def open_study(places: int, name: str = "people", **terms: object) -> Study:
+def open_study(
+    places: int, name: str = "people", adversary: str = HONEST, **terms: object
+) -> Study:
     """A study of these places."""
     digest, count = keys_digest(keys_of(places))
     facts = {"keys": digest, "places": count, "opens": OPENS, "closes": CLOSES}
-    return with_terms(people_study(name=name), **(facts | terms))
+    return with_terms(people_study(name=name, adversary=adversary), **(facts | terms))
 
 
 class DealtPeople:
@@ -55,12 +58,19 @@ class DealtPeople:
     now: may be moved. heard: requests of secrets, each with its reply.
     """
 
-    def __init__(self, folder: Path, places: int, entropy: object = None, name: str = "people"):
+    def __init__(
+        self,
+        folder: Path,
+        places: int,
+        entropy: object = None,
+        name: str = "people",
+        adversary: str = HONEST,
+    ):
         self.now = DURING
         self.heard: list[tuple[object, object]] = []
         chosen = {} if entropy is None else {"entropy": entropy}
         self.dealer = PeopleDealer(folder, now=lambda: self.now, **chosen)
-        self.study = open_study(places, name)
+        self.study = open_study(places, name, adversary)
         self.survey = messages_of(self.study)
         self.dealer.open_study(self.study, keys_of(places))
 
@@ -73,7 +83,7 @@ class DealtPeople:
     @property
     def total(self) -> int:
         """Bytes of all keys."""
-        return self.survey.places * key_bytes(self.survey.cells)
+        return self.survey.places * key_bytes_of(self.study)
 
     def deal(self, aggregator: str = FIRST, already: int = 0) -> list[bytes]:
         """Seed, and blocks of keys."""
@@ -102,17 +112,22 @@ class DealtPeople:
         return open_secret(self.survey, place, device, reply)
 
 
-def opened_cells(survey: Survey, seeds: Sequence[bytes], blocks: Iterable[bytes]) -> np.ndarray:
-    """The vectors of both aggregators together, (places, cells): 1 at r and 0 elsewhere."""
+def opened_cells(
+    survey: Survey, seeds: Sequence[bytes], blocks: Iterable[bytes], authenticated: bool = False
+) -> np.ndarray:
+    """The vectors of both aggregators together, (places, cells): 1 at r and 0 elsewhere.
+
+    Authenticated keys have (places, 2·cells), in F.
+    """
     found = []
     tree_hash = FixedKeyHash(survey.hash_key)
     for block, places in zip(blocks, survey.blocks(), strict=True):
-        keys = PointKeys.decode(memoryview(block), survey.cells, len(places))
+        keys = PointKeys.decode(memoryview(block), survey.cells, len(places), authenticated)
         both = [
             expand(side, keys, roots(survey, seed, places.start, places.stop), tree_hash)
             for side, seed in enumerate(seeds)
         ]
-        found.append(both[0] + both[1])
+        found.append(keys.ring.plus(both[0], both[1]))
     return np.concatenate(found)
 
 

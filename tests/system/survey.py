@@ -165,7 +165,14 @@ class Survey:
 
     # --- the study ----------------------------------------------------------------------------
 
-    def file(self, name: str = "survey", *, seconds: float = 3600, **terms: object) -> Path:
+    def file(
+        self,
+        name: str = "survey",
+        *,
+        seconds: float = 3600,
+        adversary: str = "honest",
+        **terms: object,
+    ) -> Path:
         """Write the study's file. Args: seconds: until it closes."""
         now = datetime.now(UTC)
         moments = {
@@ -176,6 +183,7 @@ class Survey:
         lines = [
             f'name = "{name}"\nstatistic = "kendall_tau"\ncolumns = ["one", "other"]',
             f'epsilon = {LOUD}\nidentity = "coordinator"\nprotocol = "people"',
+            f'adversary = "{adversary}"',
             *(
                 f'[[fields]]\nname = "{each}"\nlower = 0\nupper = {self.values - 1}\nwhole = true'
                 for each in ("one", "other")

@@ -24,6 +24,7 @@ from umpc.mpc.fss.point import key_bytes
 from umpc.protocols.registry import decode_study
 from umpc.study.document import Study
 from umpc.study.parts import Participant
+from umpc.study.settings import HONEST, LYING_NODES
 
 CLOSING_SECONDS = 8
 """Seconds until a study closes whose people do not all come; they send within these."""
@@ -43,10 +44,12 @@ def survey(tmp_path: Path) -> Iterator[Callable[..., Survey]]:
         each.stop()
 
 
-@pytest.mark.parametrize("hub", [False, True])
-def test_people_are_counted_once_and_each_finds_its_receipt(survey, hub):
+@pytest.mark.parametrize(
+    ("hub", "grade"), [(False, HONEST), (True, HONEST), (False, LYING_NODES), (True, LYING_NODES)]
+)
+def test_people_are_counted_once_and_each_finds_its_receipt(survey, hub, grade):
     lab = survey(20).start(hub=hub)
-    study = lab.study()
+    study = lab.study(adversary=grade)
     lab.open(study)
     lab.fetch(study, lab.people)
     assert lab.send(study, lab.people) == []
@@ -116,6 +119,38 @@ def test_an_aggregator_that_dies_after_closing_goes_on(survey, failpoint):
     lab.restart("east", f"{failpoint}:kill")
     with pytest.raises(TransportError):
         counted, _ = lab.count(study)
+        lab.run(counted, returning=0)
+    assert lab.has_died("east")
+    lab.restart("east")
+    check_result(lab, study, lab.people)
+
+
+@pytest.mark.parametrize("failpoint", ["check-opened", "after-total", "check-passed"])
+def test_people_come_again_after_a_check_that_was_opened_and_has_not_passed(survey, failpoint):
+    """A liar may have seen z, and with it α. So neither aggregator opens another check."""
+    lab = survey(12).start()
+    study = opened(lab, adversary=LYING_NODES)
+    assert lab.send(study, lab.people) == []
+    counted, _ = lab.count(study)
+    lab.restart("east", f"{failpoint}:kill")
+    with pytest.raises(TransportError):
+        lab.run(counted, returning=0)
+    assert lab.has_died("east")
+    lab.restart("east")
+    for _ in range(2):
+        with pytest.raises(StudyError, match="people must come again"):
+            lab.run(counted, returning=0)
+    assert [lab.spent(name) for name in NAMES] == [0, 0]
+
+
+@pytest.mark.parametrize("failpoint", ["after-histogram", "during-total", "before-ready"])
+def test_an_attempt_that_ends_before_its_check_or_after_it_is_repeated(survey, failpoint):
+    lab = survey(12).start()
+    study = opened(lab, adversary=LYING_NODES)
+    assert lab.send(study, lab.people) == []
+    counted, _ = lab.count(study)
+    lab.restart("east", f"{failpoint}:kill")
+    with pytest.raises(TransportError):
         lab.run(counted, returning=0)
     assert lab.has_died("east")
     lab.restart("east")

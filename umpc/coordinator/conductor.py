@@ -260,16 +260,15 @@ class Conductor:
         async def deliver(link: NodeLink) -> m.TotalSigned:
             return await link.deliver("evaluate", told(link), (m.TotalSigned,), seconds)
 
-        await each(self.links, "evaluate", collect)
-        await asyncio.to_thread(aggregation.end_exchange)
-        failpoint("before-total")
-        for _ in range(1, aggregation.exchanges):
-            await each(self.links, "evaluate", go_on)
+        for number in range(1, aggregation.exchanges + 1):
+            await each(self.links, "evaluate", collect if number == 1 else go_on)
             await asyncio.to_thread(aggregation.end_exchange)
-        if aggregation.asks:
-            asked = await asyncio.to_thread(lambda: aggregation.questions)
-            await self.hear_dealer(self.side.attempt.id, asked, aggregation.hear)
-            await asyncio.to_thread(aggregation.end_exchange)
+            if number == 1:
+                failpoint("before-total")
+            if aggregation.asks == number:
+                asked = await asyncio.to_thread(lambda: aggregation.questions)
+                await self.hear_dealer(self.side.attempt.id, asked, aggregation.hear)
+                await asyncio.to_thread(aggregation.end_exchange)
         signed = await each(self.links, "evaluate", deliver)
         signatures = tuple(answer.signature for answer in signed)
         await asyncio.to_thread(aggregation.check_signed, signatures)

@@ -11,6 +11,7 @@ bytes, and never deals other keys over the same roots.
 | the sealed answer to that device | the study closes |
 | the list of places | the study closes |
 | seeds, and the file of dealt keys | both aggregators have all keys, or the study closes |
+| α, where aggregators may lie | `KEPT_SECONDS` after the closing time |
 | the study's hash, with what all may know | for ever: such a study is never dealt again |
 
 A folder belongs to one process. Its database overwrites what it deletes; its log has older pages
@@ -35,6 +36,7 @@ from pathlib import Path
 import numpy as np
 
 from umpc.crypto.prg import SEED_BYTES, FixedKeyHash
+from umpc.crypto.prime_field import PRIME
 from umpc.errors import ConfigError, MessageRefused, RemoteProtocolError, StudyError
 from umpc.failpoints import failpoint
 from umpc.mpc.fss.point import generate, key_bytes
@@ -52,10 +54,13 @@ from umpc.people.places import KEY_BYTES, keys_digest
 from umpc.protocols.people.settings import seconds_of
 from umpc.protocols.people.terms import messages_of, terms_of
 from umpc.study.document import Study
+from umpc.study.settings import HONEST
 from umpc.transport.files import fsync_folder
 
 MOST_PLACES = 1 << 26
 """Places of all studies of a folder that are not over: up to 27 GB on disk."""
+KEPT_SECONDS = 30 * 86400
+"""The time after closing in which aggregators may ask about their total."""
 BLOCKS_AT_ONCE = 16
 """Blocks of keys that are put on disk together: 11 MB at 1,000 cells."""
 BLOCKS = MOST_PLACES // PLACES_AT_ONCE
@@ -70,6 +75,7 @@ PRAGMA secure_delete=ON;
 PRAGMA temp_store=MEMORY;
 PRAGMA foreign_keys=ON;
 CREATE TABLE IF NOT EXISTS past (hash BLOB PRIMARY KEY);
+CREATE TABLE IF NOT EXISTS alphas (hash BLOB PRIMARY KEY, alpha BLOB, until);
 CREATE TABLE IF NOT EXISTS surveys (id INTEGER PRIMARY KEY, hash BLOB UNIQUE, cells, places,
  fewest, closes, first, second, seeds BLOB, dealt DEFAULT 0, confirmed DEFAULT 0);
 CREATE TABLE IF NOT EXISTS blocks (id INTEGER PRIMARY KEY, survey INTEGER REFERENCES surveys ON
@@ -84,7 +90,7 @@ class DealtSurvey:
     """A study as the dealer keeps it.
 
     closes: seconds since 1970. nodes: the names of both aggregators. seeds: of both, empty once
-    forgotten. dealt: bytes of keys on disk.
+    forgotten. dealt: bytes of keys on disk. alpha: of authenticated keys; None of others.
     """
 
     id: int
@@ -93,16 +99,22 @@ class DealtSurvey:
     nodes: tuple[str, str]
     seeds: bytes = field(repr=False)
     dealt: int
+    alpha: int | None = field(repr=False)
+
+    @property
+    def key_bytes(self) -> int:
+        """Bytes of the keys of one place."""
+        return key_bytes(self.survey.cells, self.alpha is not None)
 
     @property
     def block_bytes(self) -> int:
         """Bytes of the keys of a full block."""
-        return PLACES_AT_ONCE * key_bytes(self.survey.cells)
+        return PLACES_AT_ONCE * self.key_bytes
 
     @property
     def total(self) -> int:
         """Bytes of all keys."""
-        return self.survey.places * key_bytes(self.survey.cells)
+        return self.survey.places * self.key_bytes
 
 
 class PeopleDealer:
@@ -183,6 +195,10 @@ class PeopleDealer:
             past = "WHERE NOT EXISTS (SELECT * FROM past WHERE hash = ?)"
             if not db.execute(f"{add} {past}", (*facts, seeds, survey.hash)).rowcount:
                 return  # another call was faster, or the study was dealt before a clock went back
+            if study.adversary != HONEST:
+                alpha = PRIME.uniform(self._entropy, 1).tobytes()
+                until = closes + KEPT_SECONDS
+                db.execute("INSERT INTO alphas VALUES (?, ?, ?)", (survey.hash, alpha, until))
             (kept,) = self._select("hash = ?", survey.hash)
             for row, places in enumerate(survey.blocks(), kept.id * BLOCKS):
                 own = bytes(held[places.start * KEY_BYTES : places.stop * KEY_BYTES])
@@ -256,6 +272,18 @@ class PeopleDealer:
         failpoint("people_secret_stored")
         return replies
 
+    def alpha(self, study_hash: bytes) -> int:
+        """α of a study's keys, by which its total is checked. Raises: StudyError."""
+        with self._lock, self._disk():
+            find = "SELECT alpha FROM alphas WHERE hash = ? AND until > ?"
+            found = self._db.execute(find, (study_hash, self._now())).fetchone()
+        if found is None:
+            raise StudyError(
+                "the dealer has no keys of this study of people, or has forgotten them 30 days "
+                "after its closing time: make a new study, and people must come again"
+            )
+        return int.from_bytes(found[0], "little")
+
     def sweep(self) -> None:
         """Forget seeds and keys that both aggregators have, and all of a study that has closed."""
         with self._dealing, self._lock, self._disk():
@@ -263,6 +291,7 @@ class PeopleDealer:
             with self._change() as db:
                 db.execute("INSERT INTO past SELECT hash FROM surveys WHERE closes <= ?", now)
                 db.execute("DELETE FROM surveys WHERE closes <= ?", now)
+                db.execute("DELETE FROM alphas WHERE until <= ?", now)
                 have_all = "confirmed = ? AND seeds != x''"
                 db.execute(f"UPDATE surveys SET seeds = x'' WHERE {have_all}", (BOTH,))
             self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -320,7 +349,8 @@ class PeopleDealer:
         ]
         cells = offsets(kept.survey, places.start, secrets)
         tree_hash = FixedKeyHash(kept.survey.hash_key)
-        return generate(kept.survey.cells, cells, np.stack(both), tree_hash).encode()
+        given = kept.survey.cells, cells, np.stack(both), tree_hash
+        return generate(*given, alpha=kept.alpha).encode()
 
     def _file(self, kept: DealtSurvey) -> Path:
         return self._folder / f"{kept.survey.hash.hex()}.keys"
@@ -367,11 +397,17 @@ class PeopleDealer:
         )
 
     def _select(self, where: str, *values: object) -> list[DealtSurvey]:
-        columns = "id, hash, cells, places, fewest, closes, first, second, seeds, dealt"
+        columns = (
+            "id, hash, cells, places, fewest, closes, first, second, seeds, dealt, "
+            "(SELECT alpha FROM alphas WHERE alphas.hash = surveys.hash)"
+        )
         with self._lock, self._disk():
             found = self._db.execute(f"SELECT {columns} FROM surveys WHERE {where}", values)
             return [
-                DealtSurvey(row[0], Survey(*row[1:5]), row[5], row[6:8], *row[8:]) for row in found
+                DealtSurvey(
+                    row[0], Survey(*row[1:5]), row[5], row[6:8], row[8], row[9], _number(row[10])
+                )
+                for row in found
             ]
 
     @contextmanager
@@ -409,3 +445,7 @@ def _refusal(
 def _at(kept: DealtSurvey, place: int) -> tuple[int, int]:
     """The row of a place's block, and its number in it."""
     return kept.id * BLOCKS + place // PLACES_AT_ONCE, place % PLACES_AT_ONCE
+
+
+def _number(data: bytes | None) -> int | None:
+    return None if data is None else int.from_bytes(data, "little")

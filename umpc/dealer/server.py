@@ -65,7 +65,7 @@ from umpc.mpc.chunks import Chunk
 from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.protocol_version import PROTOCOL
-from umpc.protocols.base.protocol import AnsweringDealer, Dealing
+from umpc.protocols.base.protocol import AnsweringDealer, CheckingDealer, Dealing
 from umpc.protocols.people.terms import survey_of, terms_of
 from umpc.protocols.registry import attempt_of, decode_study, load_all, protocol_of
 from umpc.study.attempt import check_agreed, check_members, check_openings
@@ -312,6 +312,8 @@ class DealerServer(rpc.DealerServicer):
         """Keep what the dealer answers about, from before its first frame leaves."""
         if not isinstance(session, AnsweringDealer):
             return
+        if isinstance(session, CheckingDealer):
+            session.alpha = self._people_here().alpha(survey_of(attempt.study).hash)
         self.asked[attempt.id] = AskedAttempt(attempt, session, self.verify, self._sign)
         if len(self.asked) > MOST_ASKED:
             # answered ones first: another one may be of a study that waits for its run

@@ -58,10 +58,11 @@ from umpc.node.policy import Policy
 from umpc.node.records import Records, load_records, reading_beside
 from umpc.node.standing import PreparedAttempts
 from umpc.node.told_order import VARIABLE, tell_order
-from umpc.protocols.people.terms import SHARE, survey_of, terms_of
+from umpc.protocols.people.terms import columns_of, survey_of, terms_of
 from umpc.protocols.registry import protocol_of
 from umpc.study.computation import former_hashes
 from umpc.study.document import Study
+from umpc.study.settings import HONEST
 
 
 @dataclass(frozen=True)
@@ -269,9 +270,9 @@ class Admission:
         Raises: PolicyRefused (min_records), TooManySchemas, and as `load_records`.
         """
         if self._people is not None:
-            share, n = self._people.share(study)
+            shares, n = self._people.share(study)
             self.policy().check_records(n, self.name)
-            return Records({SHARE: share.view(np.int64)}, n, 0)
+            return Records(columns_of(shares), n, 0)
         count_fields(self._ledger, study, self.name)
         records = load_records(
             self.config.source,
@@ -306,6 +307,14 @@ class Admission:
         """
         if self._people is not None:
             self._people.forget_share(survey_of(study).hash)
+
+    def checking(self, study: Study, passed: bool) -> None:
+        """Store that a check of people is opened, before it is, or that it has passed.
+
+        Raises: StudyError if one was opened and has not passed; LedgerError.
+        """
+        if self._people is not None and study.adversary != HONEST:
+            self._people.checking(survey_of(study).hash, passed)
 
     def permit(self, study: Study, records: int) -> None:
         """Check the rules once more, for a study whose records were read before.

@@ -23,13 +23,12 @@ from operator import attrgetter
 from typing import Any
 
 from umpc.errors import AuditError, RemoteProtocolError, StudyError, UmpcError
-from umpc.mpc.fss.point import key_bytes
 from umpc.node.audit.trail import AuditRow, about, of_failure
 from umpc.node.datasets import Dataset, Datasets
 from umpc.node.people_store import PeopleStore
 from umpc.people.messages import PLACES_AT_ONCE, ROW_BYTES
 from umpc.proto.v1 import umpc_pb2 as pb
-from umpc.protocols.people.terms import messages_of, points_of, survey_of
+from umpc.protocols.people.terms import key_bytes_of, messages_of, points_of, survey_of
 from umpc.protocols.registry import check_new_run, decode_study
 from umpc.study.document import Study, dealer_of
 from umpc.transport.blocking import KEY_BYTES, progress, pulled, take_places, told
@@ -98,8 +97,8 @@ class PeopleCalls:
         Raises: RemoteProtocolError if the dealer sends more or fewer.
         """
         messages, (dealer, address) = messages_of(study), dealer_of(study)
-        total = messages.places * key_bytes(messages.cells)
-        at_once = PLACES_AT_ONCE * key_bytes(messages.cells)
+        total = messages.places * key_bytes_of(study)
+        at_once = PLACES_AT_ONCE * key_bytes_of(study)
         already = -1
         while already < total:
             already = await asyncio.to_thread(store.keys_so_far, study.hash)

@@ -44,6 +44,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
+from umpc.crypto.field import add as field_add
 from umpc.crypto.prg import FixedKeyHash
 from umpc.crypto.signing import Credentials
 from umpc.errors import LedgerError, MessageRefused, RemoteProtocolError, StudyError
@@ -59,6 +60,7 @@ from umpc.protocols.people.terms import messages_of, survey_of, terms_of
 from umpc.protocols.registry import decode_study
 from umpc.study.document import Study
 from umpc.study.parts import exact
+from umpc.study.settings import HONEST
 from umpc.transport.files import fsync_folder
 from umpc.ustat.blocks import in_blocks
 
@@ -84,7 +86,7 @@ CREATE TABLE IF NOT EXISTS studies (
   hash BLOB NOT NULL UNIQUE, cells, places, fewest, id INTEGER PRIMARY KEY, state, side,
   opens, closes, epsilon, enrolled, document, box_secret, seed DEFAULT x'', taken DEFAULT 0,
   dealt DEFAULT x'', statement DEFAULT x'', signature DEFAULT x'', added DEFAULT 0,
-  share DEFAULT x'');
+  share DEFAULT x'', tagged DEFAULT 0, checking DEFAULT 0);
 CREATE TABLE IF NOT EXISTS rows (
   study INTEGER NOT NULL, place INTEGER NOT NULL, number INTEGER, receipt BLOB NOT NULL,
   PRIMARY KEY (study, place)) WITHOUT ROWID;
@@ -99,6 +101,8 @@ class KeptSurvey(Survey):
     side: this aggregator's place in the study. opens, closes: in seconds since 1970.
     taken: bytes of dealt keys on disk. dealt: the digest of all of them.
     added: blocks of places whose sum `share` has; all of them from `ADDED` on.
+    tagged: whether aggregators may lie, so that keys and share are of pairs (1, α).
+    checking: whether a check of the total was opened and has not passed.
     """
 
     id: int
@@ -117,6 +121,19 @@ class KeptSurvey(Survey):
     signature: bytes
     added: int
     share: bytes = field(repr=False)
+    tagged: int
+    checking: int
+
+    @property
+    def key_bytes(self) -> int:
+        """Bytes of the dealt keys of a place."""
+        return point.key_bytes(self.cells, bool(self.tagged))
+
+    @property
+    def shares(self) -> WordArray:
+        """The sum so far: (cells,) words modulo 2^64, or (2, cells) elements of F."""
+        found = np.frombuffer(self.share or bytes(8 * self.cells << self.tagged), dtype=np.uint64)
+        return found.reshape(2, -1) if self.tagged else found
 
 
 Message = tuple[OpenedBox, bytes] | MessageRefused
@@ -215,10 +232,11 @@ class PeopleStore:
             draft.unlink(missing_ok=True)
         self._write(
             "INSERT OR IGNORE INTO studies (hash, cells, places, fewest, state, side, opens,"
-            " closes, epsilon, enrolled, document, box_secret)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            " closes, epsilon, enrolled, document, box_secret, tagged)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             *(survey.hash, cells, terms.places, terms.fewest, DEALING, side, opens, closes),
             *(epsilon, terms.enrolled, survey.encode(), self._entropy(KEY_BYTES)),
+            study.adversary != HONEST,
         )
 
     def study(self, study_hash: bytes) -> Study:
@@ -255,7 +273,7 @@ class PeopleStore:
                     f"{self._name}: another call brings the dealer's keys at this moment; open the "
                     "study again"
                 )
-            size = point.key_bytes(kept.cells)
+            size = kept.key_bytes
             end, last = kept.taken + len(data), kept.places * size
             if end > last or (end % (messages.PLACES_AT_ONCE * size) and end != last):
                 raise _misdealt("bytes that are no whole blocks of the study's keys")
@@ -503,17 +521,15 @@ class PeopleStore:
                 self._delete_files(kept)
 
     def _summed(self, kept: KeptSurvey, tell: Callable[[int, int], None]) -> WordArray:
-        """The sum of all counted people's rotated vectors, (cells,) uint64."""
+        """The sum of all counted people's rotated vectors, as `KeptSurvey.shares`."""
         blocks = list(kept.blocks())
-        total = np.zeros(kept.cells, dtype=np.uint64)
-        if kept.share:
-            total += np.frombuffer(kept.share, dtype=np.uint64)
+        total, plus = kept.shares.copy(), field_add if kept.tagged else np.add
         adding = threading.Lock()
 
         def add(block: range) -> None:
             part = self._sum_of(kept, block)
             with adding:
-                np.add(total, part, out=total)
+                total[:] = plus(total, part)
 
         for start in range(kept.added, len(blocks), BLOCKS_AT_ONCE):
             some = blocks[start : start + BLOCKS_AT_ONCE]
@@ -526,7 +542,7 @@ class PeopleStore:
 
     def _sum_of(self, kept: KeptSurvey, block: range) -> WordArray:
         """The sum over one block of places."""
-        size = point.key_bytes(kept.cells)
+        size = kept.key_bytes
         find = "SELECT place, number FROM rows WHERE study = ? AND place BETWEEN ? AND ?"
         found = self._read(find, kept.id, block.start, block.stop - 1)
         with self._disk(), self._path(kept.hash, "dealt").open("rb") as file:
@@ -534,19 +550,21 @@ class PeopleStore:
             data = memoryview(file.read(len(block) * size))
         places, numbers = np.array(found, dtype=np.uint64).reshape(-1, 2).T
         own = places.astype(np.intp) - block.start
-        dealt = point.PointKeys.decode(data, kept.cells, len(block))
+        dealt = point.PointKeys.decode(data, kept.cells, len(block), bool(kept.tagged))
         keys = point.PointKeys(kept.cells, dealt.corrections[:, own], dealt.leaves[own])
         roots = messages.roots(kept, kept.seed, block.start, block.stop)[own]
         return point.add_up(kept.side, keys, numbers, roots, FixedKeyHash(kept.hash_key))
 
     def share(self, study: Study) -> tuple[WordArray, int]:
-        """This aggregator's share of the table, (cells,) uint64, and n.
+        """This aggregator's share of the table, as `KeptSurvey.shares`, and n.
 
         Args: study: the counted one.
 
-        Raises: StudyError if it has not this aggregator's own statement and signature, as stored.
+        Raises: StudyError if it has not this aggregator's own statement and signature, as stored,
+            or if a check was opened that has not passed.
         """
         kept = self._kept(survey_of(study).hash, ADDED, ADDED)
+        self._check_unopened(kept)
         counted = terms_of(study).signed
         # another spelling of a signature would be another study, with a release of its own
         own = counted and (counted.statement, counted.signatures[kept.side])
@@ -556,7 +574,28 @@ class PeopleStore:
                 "file again, and it takes the list from both aggregators"
             )
         n = int.from_bytes(kept.statement[:8], "little")
-        return np.frombuffer(kept.share, dtype=np.uint64), n
+        return kept.shares, n
+
+    def checking(self, study_hash: bytes, passed: bool) -> None:
+        """Store that the check of a total is opened, before it is; or that it has passed.
+
+        A liar learns α from a check that fails. With it, the next one would pass.
+
+        Raises: StudyError if a check was opened that has not passed.
+        """
+        with self._lock:
+            kept = self._kept(study_hash, ADDED, ADDED)
+            if not passed:
+                self._check_unopened(kept)
+            self._write("UPDATE studies SET checking = ? WHERE id = ?", not passed, kept.id)
+
+    def _check_unopened(self, kept: KeptSurvey) -> None:
+        if kept.checking:
+            raise StudyError(
+                f"{self._name} opened the check of this study's people, and it has not passed: an "
+                "aggregator or the coordinator lied, or the line was cut just then. It opens only "
+                "once. Make a new study under another name: people must come again"
+            )
 
     # --- forgetting -------------------------------------------------------------------------------
 

@@ -115,6 +115,7 @@ class NodeServer(PeopleCalls, rpc.NodeServicer):
             permit=admission.permit,
             permit_delta=admission.permit_delta,
             released=admission.released,
+            checking=admission.checking,
             dial=self.links.dial,
             await_link=self.links.wait_for,
             dial_dealer=lambda call: call.connect(self.identity),

@@ -322,6 +322,7 @@ STEPS = {
     "proof": 24,
     "answer": 25,
     "statement": 26,
+    "commitment": 27,
 }
 """The names of the steps and their numbers on the wire."""
 FROM_OTHERS = frozenset({"node_seed", "material", "heap"})
@@ -329,6 +330,7 @@ FROM_OTHERS = frozenset({"node_seed", "material", "heap"})
 TO_SHUFFLERS = frozenset({"shares", "pad"})
 WITH_COORDINATOR = frozenset(
     {"histogram", "total", "list", "opening", "inverses", "proof", "statement", "answer"}
+    | {"commitment"}
 )
 """The steps of an aggregation: masked vectors to the coordinator, their total from it, and where
 nodes may lie what each says besides, and the dealer's answer about it."""

@@ -78,11 +78,11 @@ def all_pairs(study: Study, run: Simulated):
     return graph_of(study, run.report)
 
 
-def check_cost(run: Simulated) -> None:
+def check_cost(run: Simulated, rounds: int = 2) -> None:
     """Prediction is measurement, and what is measured is what protobuf takes."""
     report, sent = run.report, run.transcript
     cost = protocol_of(run.attempt.study).cost(run.attempt)
-    assert report.rounds == report.rounds_predicted == cost.rounds == 2
+    assert report.rounds == report.rounds_predicted == cost.rounds == rounds
     assert report.bytes_online == report.bytes_online_predicted == cost.bytes_online
     assert report.bytes_offline == report.bytes_offline_predicted == cost.bytes_offline
     online, told, offline = (

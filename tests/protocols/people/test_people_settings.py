@@ -21,7 +21,7 @@ from umpc.protocols.people.terms import (
 )
 from umpc.protocols.registry import checked, decode_study, find_protocol
 from umpc.study.parts import FieldText, Participant, Person
-from umpc.study.settings import LYING_NODES, keys_of
+from umpc.study.settings import keys_of
 
 STUDY = people_study()
 NODES = STUDY.nodes
@@ -57,7 +57,7 @@ def test_a_study_survives_its_bytes_before_and_after_its_people_are_counted():
         ({"kernels": ("a.x",), "degree": 1}, "a mean of x is that of the kernel"),
         ({"kernels": ("(a.x < a.y) * (b.x < b.y)",)}, "take a kernel of plain fields"),
         ({"x": ("0", "2000"), "y": ("0", "2000")}, "2 to 1,048,576 cells.*give the fields bins"),
-        ({"adversary": LYING_NODES}, "makes no promise if nodes lie"),
+        ({"adversary": "lying_dealer"}, "adversary"),
     ],
     ids=str,
 )

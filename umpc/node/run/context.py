@@ -54,6 +54,7 @@ class Site:
     permit: whether the rules still allow it, over so many records.
     permit_delta: whether the rules allow a release of so much δ.
     released: is told when a release has left, and its data is of no further use.
+    checking: is told before the check of a total is opened, and whether it has passed.
     dial: a link to a peer that comes later in the study.
     await_link: the link that an earlier peer dials. Both take the study, the peer's index, the
         meeting's name, and the `StandingWith` the peer where the run may use a channel, or None.
@@ -83,6 +84,7 @@ class Site:
     open_spool: Callable[[Study, int], Spool]
     open_delivery: Callable[..., Awaitable[None]]
     released: Callable[[Study], None] = lambda study: None
+    checking: Callable[[Study, bool], None] = lambda study, passed: None
     record: Record = nothing
     keep: Callable[[bytes], str] = lambda evidence: ""
     add_charge: Callable[[bytes], None] = lambda study: None

@@ -289,7 +289,7 @@ async def add_up(
             others.links.count_with_coordinator(frame)
             failpoint("during-histogram")
         failpoint("after-histogram")
-        if aggregation.asks and number == aggregation.exchanges:
+        if aggregation.asks == number:
             await _ask_dealer(run, others, attempt, aggregation)
         is_complete = number > aggregation.answers
         while not is_complete:
@@ -297,13 +297,19 @@ async def add_up(
             others.links.count_with_coordinator(part.frame)
             is_complete = await compute(aggregation.take, part.frame)
             failpoint("during-total")
-    await stream.send(m.TotalSigned(await compute(aggregation.sign)))
+    signature = await compute(aggregation.sign)
+    # what opens a check of people leaves once
+    await asyncio.to_thread(run.site.checking, run.study, False)
+    failpoint("check-opened")
+    await stream.send(m.TotalSigned(signature))
     failpoint("after-total")
     # who hears no answers also waits here for the others' answers, the dealer's, and verdicts
     steps = 1 if aggregation.exchanges == aggregation.answers else 3
     seconds = steps * (run.study.seconds_per_step + PATIENCE_SECONDS)
     confirmed = await stream.expect(m.TotalConfirmed, seconds)
     await compute(aggregation.confirm, confirmed.signatures)
+    failpoint("check-passed")
+    await asyncio.to_thread(run.site.checking, run.study, True)
 
 
 async def _ask_dealer(

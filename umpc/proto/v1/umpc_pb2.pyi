@@ -36,6 +36,7 @@ class Step(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     PROOF: _ClassVar[Step]
     ANSWER: _ClassVar[Step]
     STATEMENT: _ClassVar[Step]
+    COMMITMENT: _ClassVar[Step]
 
 class HubKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -72,6 +73,7 @@ INVERSES: Step
 PROOF: Step
 ANSWER: Step
 STATEMENT: Step
+COMMITMENT: Step
 HUB_KIND_UNSPECIFIED: HubKind
 HUB_OPEN: HubKind
 HUB_ACCEPT: HubKind

@@ -85,7 +85,7 @@ class CoordinatorAggregation(Protocol):
     """
 
     exchanges: int
-    asks: bool
+    asks: int
 
     def add(self, node: int, frame: Frame) -> bool:
         """Add the next frame of a node's vector. Raises: RemoteProtocolError naming the node.
@@ -99,7 +99,7 @@ class CoordinatorAggregation(Protocol):
         ...
 
     def end_exchange(self) -> None:
-        """All nodes have said all of an exchange, or last the dealer.
+        """All nodes have said all of an exchange, or after them the dealer.
 
         Raises: RemoteProtocolError naming a node.
         """
@@ -107,7 +107,7 @@ class CoordinatorAggregation(Protocol):
 
     @property
     def questions(self) -> list[bytes]:
-        """All nodes' signed statements for the dealer, after the last exchange."""
+        """All nodes' signed statements for the dealer, after the exchange in which it is asked."""
         ...
 
     def hear(self, frame: Frame, dealer: bytes) -> bool:

@@ -147,12 +147,13 @@ class NodeAggregation(Protocol):
 
     exchanges: how often `masked` leaves; once, unless nodes may lie.
     answers: how often an answer is taken; less often where other nodes check for this one.
-    asks: whether the dealer is asked about what was said, before the last answer is taken.
+    asks: the exchange in which the dealer is asked about what was said, before the answer is taken;
+        0 for none.
     """
 
     exchanges: int
     answers: int
-    asks: bool
+    asks: int
 
     def masked(self) -> Iterator[Frame]:
         """The node's masked vector, once, or what it says in the next exchange."""

@@ -108,6 +108,13 @@ class AnsweringDealer(Dealing, Protocol):
         ...
 
 
+@runtime_checkable
+class CheckingDealer(AnsweringDealer, Protocol):
+    """A dealer who answers by α, which it has kept since people got its keys."""
+
+    alpha: int | None
+
+
 class HelperInbox(Protocol):
     """A node's frames at one helper, until all are there."""
 

@@ -153,7 +153,7 @@ class NodeTable:
 
     exchanges = 1
     answers = 1
-    asks = False
+    asks = 0
 
     def __init__(
         self,

@@ -226,7 +226,8 @@ class GridProtocol(UMpc):
         if attempt.study.preprocessing == "none":
             return None
         own = require(attempt, GridAttempt)
-        work, is_proved = work_seconds(own.grid), attempt.study.adversary != HONEST
+        settings, work = attempt.study.settings, work_seconds(own.grid)
+        is_proved = attempt.study.adversary != HONEST and not settings.shares_tables
         values = sum(shape.products for shape in shapes_of(own)) if is_proved else 0
         return work, work + proof_seconds(values)
 
@@ -284,7 +285,7 @@ class TotalOfTables:
     """
 
     exchanges = 1
-    asks = False
+    asks = 0
 
     def __init__(self, attempt: GridAttempt, keys: Sequence[bytes]):
         self.attempt = attempt
@@ -331,13 +332,18 @@ class TotalOfTables:
         for start, stop in layout.ranges:
             yield layout.frame(TOTAL, start, self._total[start:stop])
 
-    def check_signed(self, signatures: Sequence[bytes]) -> None:
-        """Every node must have signed this total. Raises: RemoteProtocolError naming the node."""
+    @property
+    def digest(self) -> bytes:
+        """The SHA-256 of the total."""
         state = hashlib.sha256()
         for frame in self.total():
             state.update(frame.payload)
+        return state.digest()
+
+    def check_signed(self, signatures: Sequence[bytes]) -> None:
+        """Every node must have signed this total. Raises: RemoteProtocolError naming the node."""
         # each node's signature, where it comes from
-        statement = total_statement(self.attempt.id, state.digest())
+        statement = total_statement(self.attempt.id, self.digest)
         check_signed(statement, self.attempt.members, self._keys, signatures, None)
 
 
@@ -347,8 +353,7 @@ class VerifiedTotal(TotalOfTables):
     It keeps each masked table, so that it can name a node whose table is not its list.
     """
 
-    exchanges = EXCHANGES
-    asks = True
+    exchanges = asks = EXCHANGES
 
     def __init__(self, attempt: GridAttempt, keys: Sequence[bytes], verify: Verify):
         super().__init__(attempt, keys)
@@ -488,13 +493,17 @@ class GridCoordinator(UMpcCoordinator):
             self._aggregation = (
                 TotalOfTables(attempt, self._keys)
                 if self.study.adversary == HONEST
-                else VerifiedTotal(attempt, self._keys, self._verify)
+                else self._proved_total(attempt)
             )
         return self._aggregation
 
+    def _proved_total(self, attempt: GridAttempt) -> TotalOfTables:
+        """The total where nodes may lie."""
+        return VerifiedTotal(attempt, self._keys, self._verify)
+
     def check_sizes(self, members: Sequence[Member]) -> None:
         sizes = Sizes.of(self.study, members)
-        if self.study.adversary != HONEST:
+        if self.study.adversary != HONEST and not self.study.settings.shares_tables:
             check_lists([member.records for member in members])
         _ = sizes.edges
         ring = ring_of(sizes)

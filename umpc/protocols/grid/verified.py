@@ -326,15 +326,8 @@ class DealerAnswer:
         self.take(frame, name)
         if not self.is_complete:
             return False
-        self.certificate, holder = certificate, verify(certificate)
-        is_dealer = (holder.name, holder.role) == (name, "dealer")
-        if not is_dealer or not is_signature(holder.key, self.signed_as, self.signature):
-            raise RemoteProtocolError(
-                f"the answer that came from {name} is not the one that it signed: a bit changed on "
-                "the way, or the dealer is at fault; nothing was released; run the study again",
-                culprit=name,
-                step=STEP,
-            )
+        self.certificate = certificate
+        check_dealer(self.attempt, certificate, verify, self.signed_as, self.signature)
         return True
 
     def begin(
@@ -383,6 +376,22 @@ class DealerAnswer:
 def bytes_of(elements: Words) -> bytes:
     """Elements of F, 8 bytes each."""
     return elements.astype("<u8", copy=False).tobytes()
+
+
+def check_dealer(
+    attempt: GridAttempt, certificate: bytes, verify: Verify, statement: bytes, signature: bytes
+) -> None:
+    """The study's dealer signed its answer. Raises: RemoteProtocolError, CertificateError."""
+    dealer, holder = attempt.study.dealer, verify(certificate)
+    name = dealer.name if dealer else "the dealer"
+    is_dealer = (holder.name, holder.role) == (name, "dealer")
+    if not is_dealer or not is_signature(holder.key, statement, signature):
+        raise RemoteProtocolError(
+            f"the answer that came from {name} is not the one that it signed: a bit changed on "
+            "the way, or the dealer is at fault; nothing was released; run the study again",
+            culprit=name,
+            step=STEP,
+        )
 
 
 # --- what everybody checks ------------------------------------------------------------------------

@@ -37,7 +37,7 @@ from umpc.study.messages import Frame
 class VerifiedTable(NodeTable):
     """One node's part of one attempt. Args: as of `NodeTable`; entropy: of salts and proofs.
 
-    asks: whether the node is a verifier. Another one is told the total and what fixes R.
+    asks: 0 where the node is no verifier. Another one is told the total and what fixes R.
     """
 
     exchanges = EXCHANGES
@@ -55,7 +55,7 @@ class VerifiedTable(NodeTable):
         self.transcript = VerifiedTranscript(attempt, keys)
         self.answer = DealerAnswer(attempt)
         self._said = self.transcript.said[node]
-        self.asks = node in verifiers(attempt)
+        self.asks = EXCHANGES * (node in verifiers(attempt))
         self.answers = EXCHANGES if self.asks else 1
         for each in self.transcript.said:
             each.is_short = not self.asks and each is not self._said

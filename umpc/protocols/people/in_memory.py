@@ -11,13 +11,16 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from umpc.crypto import field
+from umpc.crypto.prime_field import PRIME
 from umpc.crypto.signing import Credentials
 from umpc.people.messages import counted_text
 from umpc.protocols.base.seed_agreement import Entropy
 from umpc.protocols.grid.binding import grid_of
 from umpc.protocols.people.settings import FEWEST, PeopleTerms
-from umpc.protocols.people.terms import SHARE, messages_of, terms_of
+from umpc.protocols.people.terms import columns_of, messages_of, terms_of
 from umpc.study.document import Study
+from umpc.study.settings import HONEST
 from umpc.ustat.clear import Columns
 
 
@@ -51,6 +54,17 @@ def shared_out(
     people = {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
     n = len(next(iter(people.values())))
     table = grid_of(study).tabulate(people)
-    share = np.frombuffer(entropy(table.nbytes), dtype=np.uint64)
-    shares: list[Columns] = [{SHARE: each.view(np.int64)} for each in (share, table - share)]
+    if study.adversary == HONEST:
+        share = np.frombuffer(entropy(table.nbytes), dtype=np.uint64)
+        other = table - share
+    else:
+        share = PRIME.uniform(entropy, 2 * len(table)).reshape(2, -1)
+        tags = field.multiply(table, field.constant(made_up_alpha(study)))
+        other = field.subtract(np.stack([table, tags]), share)
+    shares: list[Columns] = [columns_of(each) for each in (share, other)]
     return counting(study, n, own, entropy(32)), shares, n
+
+
+def made_up_alpha(study: Study) -> int:
+    """α of a study whose people send nothing."""
+    return int(PRIME.uniform(lambda _: messages_of(study).hash, 1)[0])

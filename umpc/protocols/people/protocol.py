@@ -7,33 +7,49 @@ counts once, and nobody goes on unless both have signed whom they count.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from umpc.crypto.signing import Verify
 from umpc.errors import StudyError
-from umpc.mpc.fss.point import key_bytes
+from umpc.mpc.attempt import SharedAttempt
+from umpc.mpc.backends import predict
+from umpc.mpc.chunks import require
 from umpc.people.messages import BOX_BYTES
 from umpc.protocols.base.bins import read_bins
 from umpc.protocols.base.coordinator import CoordinatorSide
-from umpc.protocols.base.promise import Promise, PromiseTerms, Trust
-from umpc.protocols.base.protocol import Line, StudyProtocol, Variant
-from umpc.protocols.grid.binding import grid_of
-from umpc.protocols.grid.protocol import GridCoordinator, GridProtocol
+from umpc.protocols.base.promise import DEALER, Promise, PromiseTerms, Trust
+from umpc.protocols.base.protocol import Dealing, Line, StudyProtocol, Variant
+from umpc.protocols.base.seed_agreement import Entropy
+from umpc.protocols.grid.attempt import GridAttempt, total_statement
+from umpc.protocols.grid.binding import cost_of, grid_of
+from umpc.protocols.grid.protocol import GridCoordinator, GridProtocol, TotalOfTables
+from umpc.protocols.people.checked import (
+    ASKS,
+    EXCHANGES,
+    ROUNDS,
+    CheckedTotal,
+    PeopleDealing,
+    bytes_by_step,
+)
 from umpc.protocols.people.settings import MOST_CELLS, PeopleSettings, check_people
 from umpc.protocols.people.terms import (
     SHARE,
     check_count,
     check_signed,
+    key_bytes_of,
     messages_of,
     survey_of,
     terms_of,
 )
 from umpc.study import messages as m
-from umpc.study.cost import Measured
+from umpc.study.attempt import Attempt
+from umpc.study.cost import Cost, Measured, sent_by_round
 from umpc.study.document import Study
+from umpc.study.messages import Frame
 from umpc.study.report import Report
-from umpc.study.settings import HONEST, Settings
+from umpc.study.settings import HONEST, LYING_NODES, Settings
 from umpc.study.sizes import Member
 
 if TYPE_CHECKING:
@@ -47,7 +63,7 @@ class PeopleProtocol(GridProtocol):
     """Noisy sums over people who have one value each, and send one message."""
 
     settings: type[Settings] = PeopleSettings
-    adversaries: tuple[str, ...] = (HONEST,)
+    adversaries: tuple[str, ...] = (HONEST, LYING_NODES)
     chosen_by: Mapping[str, str] = MappingProxyType({})
     protects_people = False
     check_grade = StudyProtocol.check_grade
@@ -89,8 +105,10 @@ class PeopleProtocol(GridProtocol):
         kind = "of enrolments" if people.enrolled else "each with a token"
         yield "places", f"{people.places:,}, {kind}"
         yield "fewest people", f"{people.fewest:,}; with fewer there is no result"
-        dealt = key_bytes(messages_of(study).cells)
-        yield "bytes a place", f"{dealt} dealt to each aggregator; a person sends 2 × {BOX_BYTES}"
+        yield (
+            "bytes a place",
+            f"{key_bytes_of(study)} dealt to each aggregator; a person sends 2 × {BOX_BYTES}",
+        )
         yield "open", f"from {people.opens} to {people.closes}"
         if people.signed:
             yield "counted", f"{people.signed.n:,} people, as both aggregators signed"
@@ -105,14 +123,24 @@ class PeopleProtocol(GridProtocol):
 
     def promise_to_the_protected(self, terms: PromiseTerms) -> str:
         size = f"{terms.epsilon:g}"
+        but = "" if terms.adversary == HONEST else ", but for a probability of about 2^-64"
         return (
             "To every person: with another value of this person, any release would have between "
-            f"e^-{size} and e^{size} times its probability. A person with several places has this "
-            "epsilon once for each place. An enrolment has an account over all its studies; an "
-            "anonymous token has none."
+            f"e^-{size} and e^{size} times its probability{but}. A person with several places "
+            "has this epsilon once for each place. An enrolment has an account over all its "
+            "studies; an anonymous token has none."
         )
 
     def promise_to_sites(self, terms: PromiseTerms) -> str:
+        if terms.adversary != HONEST:
+            return (
+                "To every person: if the dealer follows the protocol and colludes with nobody, the "
+                f"coordinator, up to {terms.max_colluding} of {terms.nodes} aggregators and any "
+                "other people may send anything: every other person keeps epsilon. Two aggregators "
+                "under one administrator are one. A lie about the table is found before any share "
+                "of a result is made. Nobody is named then, the answers are spent, and people must "
+                "come again; so it is if a line is cut at that moment. A liar can spoil the result."
+            )
         return (
             "To every person: if everybody follows the protocol, the coordinator, up to "
             f"{terms.max_colluding} of {terms.nodes} aggregators and any other people may pool "
@@ -123,6 +151,8 @@ class PeopleProtocol(GridProtocol):
         )
 
     def trusted(self, terms: PromiseTerms) -> Trust:
+        if terms.adversary != HONEST:
+            return DEALER
         return Trust("helpers", "dealer, aggregators, coordinator")
 
     def describe_evaluation(self, backend: str) -> str:
@@ -146,13 +176,81 @@ class PeopleProtocol(GridProtocol):
     def coordinator(self, study: Study, verify: Verify) -> CoordinatorSide:
         return PeopleCoordinator(study, verify)
 
+    def dealing(self, attempt: Attempt, entropy: Entropy) -> Dealing:
+        if attempt.study.adversary == HONEST:
+            return super().dealing(attempt, entropy)
+        return PeopleDealing(require(attempt, GridAttempt), entropy)
+
+    def cost(self, attempt: Attempt) -> Cost:
+        return _cost(require(attempt, GridAttempt))
+
     def variants(self, error: float | None) -> Iterator[Variant]:
         """None: a planner compares ways for tables at sites."""
         yield from ()
 
 
+def _cost(attempt: GridAttempt) -> Cost:
+    """Rounds and bytes of an attempt, exactly."""
+    if attempt.study.adversary == HONEST:
+        return cost_of(attempt)
+    rest, sent = predict(attempt), sent_by_round(bytes_by_step(attempt))
+    return replace(rest, sent=(sent, sent), rounds=rest.rounds + ROUNDS)
+
+
+class PeopleTotal(TotalOfTables):
+    """The total of one attempt, and its check."""
+
+    exchanges = EXCHANGES
+    asks = ASKS
+
+    def __init__(self, attempt: GridAttempt, keys: Sequence[bytes], verify: Verify):
+        super().__init__(attempt, keys)
+        self._said = CheckedTotal(attempt, keys)
+        self._verify = verify
+
+    def add(self, node: int, frame: Frame) -> bool:
+        if self._came[node] < self.attempt.layout.frames:
+            return super().add(node, frame)
+        self._said.due(node).take(frame, self.attempt.members[node].name)
+        return True
+
+    def end_exchange(self) -> None:
+        said = self._said
+        if all(each.is_complete for each in said.commitments):
+            said.check_commitments(None)
+        elif all(each.is_complete for each in said.statements) and not said.total:
+            said.total = total_statement(self.attempt.id, self.digest)
+            super().check_signed([each.data for each in said.statements])
+
+    def told(self, node: int) -> Iterator[Frame]:
+        said = self._said
+        if not said.total:
+            yield from self.total()
+        else:
+            both = said.commitments if said.commitments[0].is_complete else said.statements
+            yield from both[1 - node].frames()
+
+    @property
+    def questions(self) -> list[bytes]:
+        """Both signatures of the total. The dealer gets a digest of it."""
+        return [self.digest + each.data for each in self._said.statements]
+
+    def hear(self, frame: Frame, dealer: bytes) -> bool:
+        return self._said.hear(frame, dealer, self._verify)
+
+    def check_signed(self, signatures: Sequence[bytes]) -> None:
+        """The check. Args: signatures: what both opened. Raises: FailedCheck."""
+        self._said.check(signatures)
+
+
 class PeopleCoordinator(GridCoordinator):
     """One study, one attempt. Lists are in the study's order of nodes."""
+
+    def _proved_total(self, attempt: GridAttempt) -> TotalOfTables:
+        return PeopleTotal(attempt, self._keys, self._verify)
+
+    def _cost(self, attempt: SharedAttempt, *, prepared: bool) -> Cost:
+        return _cost(require(attempt, GridAttempt))
 
     def check_sizes(self, members: Sequence[Member]) -> None:
         # a plan has no certificates, and nobody has signed anything

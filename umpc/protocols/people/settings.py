@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 from itertools import chain
 from typing import Annotated
@@ -17,15 +18,18 @@ from typing import Annotated
 import msgspec
 import numpy as np
 
+from umpc.crypto.field import P
 from umpc.crypto.signing import SIGNATURE_BYTES
 from umpc.errors import StudyError
 from umpc.people.messages import STATEMENT_BYTES
 from umpc.protocols.grid.settings import DEGREES, GridSettings
 from umpc.study.document import Study
-from umpc.study.settings import describe
+from umpc.study.settings import HONEST, describe
 
 AGGREGATORS = 2
 FEWEST = 2
+MOST_ATTEMPTS = 1 << 32
+"""Attempts of a study whose total is checked, in the bound of δ."""
 MOST_CELLS = 1 << 20
 """The most cells of a table: a place's keys grow with its logarithm, their expansion with it."""
 DIGEST = re.compile("[0-9a-f]{64}")
@@ -104,6 +108,10 @@ class PeopleSettings(
     @property
     def shares_tables(self) -> bool:
         return True
+
+    def delta_of_proofs(self, adversary: str, nodes: int, records: int) -> Fraction:
+        # docs/people.md: α is guessed, or ⟨χ, e⟩ = 0 in one of the attempts
+        return Fraction(0) if adversary == HONEST else Fraction(P + MOST_ATTEMPTS, P * P)
 
 
 @lru_cache(maxsize=16)

@@ -9,18 +9,36 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from umpc.crypto.signing import Verify
 from umpc.errors import RemoteProtocolError, StudyError
+from umpc.mpc.arrays import Words
+from umpc.mpc.fss.point import key_bytes
 from umpc.people.messages import Survey, check_counted
 from umpc.protocols.grid.binding import grid_of
 from umpc.protocols.people.settings import CountedPeople, PeopleSettings, PeopleTerms
 from umpc.study.document import Study
+from umpc.study.settings import HONEST
 from umpc.study.sizes import Counted, Member
 from umpc.ustat.clear import Columns
 
 SHARE = "share"
-"""The one column of an aggregator: its share of the table, (cells,) of 64-bit words."""
+"""The column of an aggregator: its share of the table, (cells,) of 64-bit words."""
+TAGS = "tags"
+"""Where aggregators may lie, another column: its share of the table times α, as `SHARE`."""
+
+
+def columns_of(shares: Words) -> dict[str, NDArray[np.int64]]:
+    """An aggregator's columns. Args: shares: (cells,), or (2, cells) of share and tags."""
+    rows = shares.view(np.int64).reshape(-1, shares.shape[-1])
+    return dict(zip((SHARE, TAGS), rows, strict=False))
+
+
+def key_bytes_of(study: Study) -> int:
+    """Bytes of the dealt keys of one place."""
+    return key_bytes(messages_of(study).cells, study.adversary != HONEST)
 
 
 def terms_of(study: Study) -> PeopleTerms:
