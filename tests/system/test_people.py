@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
-from tests.system.survey import NAMES, Person, Survey, tau
+from tests.system.survey import LOUD, NAMES, Person, Survey, tau
+from umpc.coordinator.studyfile import load_study_file
 from umpc.errors import (
     ApprovalPending,
+    InsufficientBudget,
     MessageRefused,
     PeerLost,
     PeerUnavailable,
@@ -204,6 +209,46 @@ def test_nobody_closes_a_study_before_its_time(survey):
         lab.count(study)
     assert lab.send(study, lab.people) == []  # still open, and then all have come
     check_result(lab, study, lab.people)
+
+
+SETTLING_SECONDS = 1
+"""An aggregator that took a cut list for a whole one would have done so within this time."""
+
+
+@pytest.mark.parametrize("end", ["cancel", "wait"], ids=["cancelled", "killed"])
+def test_a_list_that_is_cut_is_not_taken_for_the_whole_one(survey, end):
+    lab = survey(12).start()
+    file = lab.file()
+
+    def cut(call: str) -> None:
+        """A coordinator's call to west, which ends in the middle of its list."""
+        words = [str(file), str(lab.folder / "coordinator"), "west", call, end]
+        command = [sys.executable, "-P", "-m", "tests.system.cut_line", *words]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None and process.stdout.readline() == "sent\n"
+            time.sleep(SETTLING_SECONDS if end == "wait" else 0)
+            process.kill()
+        time.sleep(SETTLING_SECONDS)
+
+    study = load_study_file(file).study("coordinator")
+    cut("OpenPeople")
+    assert [*lab.folder.glob("west-people/*")] != []
+    assert [*lab.folder.glob("west-people/*.places")] == []
+    lab.open(study)
+    lab.fetch(study, lab.people)
+    assert lab.send(study, lab.people) == []
+    cut("CountPeople")
+    check_result(lab, study, lab.people)
+
+
+def test_no_study_is_opened_that_the_budget_cannot_pay(survey):
+    lab = survey(4).start()
+    dear = lab.study().replaced(epsilon=str(11 * LOUD))
+    with pytest.raises(InsufficientBudget, match="11000000000"):
+        lab.open(dear)
+    assert [*lab.folder.glob("*-people/*.places")] == []
+    assert [lab.spent(name) for name in NAMES] == [0, 0]
+    lab.open(lab.study())
 
 
 def test_too_few_people_give_no_result(survey):

@@ -15,11 +15,13 @@ from tests.support.ports import reserved_address
 from umpc.errors import (
     CertificateError,
     EncodingError,
+    LedgerError,
     LocalProtocolError,
     MessageRefused,
     PeerUnavailable,
     UmpcError,
 )
+from umpc.testing import limited
 from umpc.transport import people_door
 from umpc.transport.addresses import split_address
 from umpc.transport.connections import connect
@@ -218,6 +220,42 @@ def test_what_is_no_message_is_refused(identity, data, code, words):
 
     asyncio.run(scenario())
     assert asked == []
+
+
+def test_all_addresses_together_have_a_limit(identity):
+    async def scenario() -> None:
+        with limited(people_door, MOST_IN_ALL=1):
+            async with opened(identity) as address:
+                channel = await connect(nobody(identity.ca_pem), "north", "node", address, 10)
+                try:
+                    submit = channel.unary_unary("/umpc.v1.People/Submit")
+                    await submit(b"\x12\0" * MOST_AT_ONCE)
+                    with pytest.raises(grpc.aio.AioRpcError) as caught:
+                        await submit(b"")
+                finally:
+                    await channel.close(None)
+        assert caught.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+        assert "all addresses" in caught.value.details()
+
+    asyncio.run(scenario())
+
+
+def test_a_sweep_that_fails_is_told_with_its_detail_and_comes_again(identity, caplog):
+    again = threading.Event()
+    failures: list[Exception] = [LedgerError("no", detail="disk full"), OSError("lost")]
+
+    def sweep() -> None:
+        if failures:
+            raise failures.pop(0)
+        again.set()
+
+    async def scenario() -> None:
+        with limited(people_door, SWEEP_SECONDS=0.01):
+            async with opened(identity, sweep=sweep):
+                assert await asyncio.to_thread(again.wait, 20)
+
+    asyncio.run(scenario())
+    assert "disk full" in caplog.text and "lost" in caplog.text
 
 
 def test_a_device_waits_until_its_address_may_send_again(identity):
