@@ -677,7 +677,7 @@ class PeopleStore:
         return found[0]
 
     def _in_time(self, study_hash: bytes, first: int) -> KeptSurvey:
-        """A row like that of `_kept`, in time. Raises: StudyError if its numbers are due to be forgotten."""
+        """Like `_kept`, in time. Raises: StudyError if its numbers are due to be forgotten."""
         kept = self._kept(study_hash, first)
         if kept.state < ADDED and kept.closes + KEPT_SECONDS < self._now():
             raise StudyError(
