@@ -30,7 +30,7 @@ SAID = (
     *("study", "statistic", "kernel", "field", "promise", "adversary", "disclosed", "epsilon"),
     *("fewest people", "open", "coordinator", "dealer", "nodes", "authority"),
 )
-"""What a person reads of a study before anything leaves."""
+"""The lines about a study that a person reads before anything leaves."""
 INVITATION = click.argument("invitation", type=FILE)
 
 
