@@ -276,9 +276,13 @@ def send_all(folder: Path, people: int) -> None:
         files = ("csv", "txt", "device", "json")
         given = zip(("--csv", "--tokens", "--device", "--receipts"), files, strict=True)
         words = [each for key, end in given for each in (key, str(folder / f"{number}.{end}"))]
-        command = [*Deployment.command, "people", "submit", str(folder / "invitation.json")]
+        command = [*Deployment.command, "people", "submit", "--yes"]
         pipe = subprocess.DEVNULL
-        running.append(subprocess.Popen([*command, *words], stdout=pipe, stderr=pipe))
+        running.append(
+            subprocess.Popen(
+                [*command, str(folder / "invitation.json"), *words], stdout=pipe, stderr=pipe
+            )
+        )
     if any([each.wait() for each in running]):
         raise AssertionError("a process that sends messages failed")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import csv
+import re
 import stat
 
 import pytest
@@ -24,7 +25,7 @@ from umpc.errors import (
     UnknownField,
 )
 from umpc.people import messages
-from umpc.people.device import Receipt, write_counted
+from umpc.people.device import Device, Receipt, check_invitation, write_counted
 from umpc.people.places import place_key, read_keys, read_token, token_text
 from umpc.protocols.people.terms import terms_of
 from umpc.transport.authority import Authority
@@ -64,8 +65,8 @@ address = "here:3"
 """
 
 
-def run(*arguments):
-    return CliRunner().invoke(umpc, ["people", *map(str, arguments)])
+def run(*arguments, told=None):
+    return CliRunner().invoke(umpc, ["people", *map(str, arguments)], input=told)
 
 
 def refused(error, words, *arguments):
@@ -174,7 +175,41 @@ TOKEN = token_text(3, TOKENS[3][0])
     ],
 )
 def test_what_is_wrong_is_said_before_anything_leaves(invitation, arguments, error, words):
-    refused(error, words, "submit", invitation, *arguments)
+    refused(error, words, "submit", "--yes", invitation, *arguments)
+
+
+def test_a_person_reads_what_is_asked_before_anything_leaves(folder, invitation, doors):
+    """Values and token are asked for, because all users of a machine see a command's words."""
+    digits = fingerprint(parse_certificate(doors.identities[0].ca_pem, "the authority"))
+    ended = run("submit", invitation, told=f"{TOKEN}\n1\n2\nn\n")
+    assert isinstance(ended.exception, SystemExit) and not list(folder.glob("*.device"))
+    said = ended.stderr
+    for words in (
+        *("x (0 to 3, whole numbers)", "'x': 0 to 3", "sign(a.x - b.x)", "could read a person's"),
+        *("2; with fewer", "from 2000-01-01", "node-0, node-1", f"{digits[:4]} {digits[4:8]}"),
+    ):
+        assert words in said, words
+    assert re.search(r"^epsilon +1$", said, re.MULTILINE)
+    assert re.search(r"^dealer +dealer$", said, re.MULTILINE)
+    assert said.index("authority  ") < said.index("\ntoken") and TOKEN not in ended.output
+    # a value that is wrong is refused before the question
+    wrong = run("submit", invitation, told=f"{TOKEN}\n1\n9\n")
+    assert isinstance(wrong.exception, OutOfBounds)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--token", TOKEN, "x=1", "y=1"), "give --fingerprint DIGITS, or --yes"),
+        (("--token", TOKEN, "--yes"), "give FIELD=VALUE for each field"),
+        (("x=1", "y=1", "--yes"), "give --token, or --key with --place"),
+        (("--csv", "people.csv", "--tokens", "tokens.txt"), "--csv takes --fingerprint DIGITS"),
+    ],
+)
+def test_a_script_says_all_in_its_command(folder, invitation, arguments, words):
+    ended = run("submit", invitation, *arguments)
+    assert ended.exit_code == 2 and words in ended.output, ended.output
+    assert not list(folder.glob("*.device"))
 
 
 def test_the_invitations_authority_is_said_and_compared_before_anything_leaves(invitation, doors):
@@ -188,13 +223,13 @@ def test_the_invitations_authority_is_said_and_compared_before_anything_leaves(i
     wrong = "submit", invitation, "--token", TOKEN, "x=9", "y=1", "--fingerprint"
     ended = run(*wrong, f"{digits[:4].upper()} {digits[4:]}")
     assert isinstance(ended.exception, OutOfBounds)
-    assert f"authority {digits[:4]} {digits[4:8]}" in ended.stderr
+    assert f"authority      {digits[:4]} {digits[4:8]}" in ended.stderr
 
 
 def test_an_enrolment_answers_no_study_that_has_no_accounts(folder, invitation):
     """Otherwise an organiser would list enrolments as tokens, and no account would be charged."""
     run("enrol", "device.key")
-    asked = "submit", invitation, "--key", "device.key", "--place", 1, "x=1", "y=1"
+    asked = "submit", "--yes", invitation, "--key", "device.key", "--place", 1, "x=1", "y=1"
     refused(StudyError, "charges no account of an enrolment", *asked)
 
 
@@ -226,20 +261,33 @@ def table(folder, rows, tokens):
 def test_each_row_of_a_table_is_checked_first(folder, invitation):
     tokens = [token_text(place, seed) for place, (seed, _) in enumerate(TOKENS)]
     rows = [("somebody", "1", "2")] * 400
+    submit = "submit", "--yes", invitation
     wrong = table(folder, [*rows, ("somebody", "1", "4")], tokens)
-    refused(OutOfBounds, "people.csv, row 401: field 'x'", "submit", invitation, *wrong)
+    refused(OutOfBounds, "people.csv, row 401: field 'x'", *submit, *wrong)
     missing = table(folder, [*rows, ("somebody", "1", "")], tokens)
-    refused(UnknownField, "people.csv, row 401: one value", "submit", invitation, *missing)
+    refused(UnknownField, "people.csv, row 401: one value", *submit, *missing)
     few = table(folder, rows, tokens[:399])
-    refused(ConfigError, "tokens.txt has 399 tokens", "submit", invitation, *few)
+    refused(ConfigError, "tokens.txt has 399 tokens", *submit, *few)
     typed = table(folder, rows, [*tokens[:9], "token", *tokens[10:]])
-    refused(MessageRefused, "tokens.txt, line 10: a token", "submit", invitation, *typed)
+    refused(MessageRefused, "tokens.txt, line 10: a token", *submit, *typed)
+    twice = table(folder, rows, [*tokens[:399], tokens[9]])
+    refused(MessageRefused, "tokens.txt, line 400: place 9 is there twice", *submit, *twice)
+    foreign = table(folder, rows, [*tokens[:399], token_text(PLACES, TOKENS[0][0])])
+    refused(
+        MessageRefused, f"tokens.txt, line 400: a message names place {PLACES}", *submit, *foreign
+    )
     assert not (folder / "invitation.device").exists()
 
 
 def test_a_new_device_does_not_overwrite_the_receipts_of_another_one(folder, invitation):
     (folder / "receipt.json").write_text("mine")
-    asked = ("submit", invitation, "--token", TOKEN, "x=1", "y=1")
+    asked = ("submit", "--yes", invitation, "--token", TOKEN, "x=1", "y=1")
+    refused(ConfigError, "receipt.json exists already", *asked)
+    assert (folder / "receipt.json").read_text() == "mine"
+    # nor do those of an earlier run, whose receipts were another file's
+    Device(
+        folder / "invitation.device", check_invitation((folder / invitation).read_bytes())
+    ).close()
     refused(ConfigError, "receipt.json exists already", *asked)
     assert (folder / "receipt.json").read_text() == "mine"
 

@@ -121,7 +121,15 @@ def test_the_commands_lead_from_tokens_to_a_receipt_on_the_list(lab):
     assert early.returncode == 10 and "0 have. Ask again then" in early.stderr, early.stderr
     tokens = (lab.folder / "tokens.txt").read_text().split()
     shown = [*(("--token", each) for each in tokens), ("--key", key, "--place", "2")]
-    killed = ("people", "submit", invitation, *shown[0], "--device", str(lab.folder / "0.device"))
+    killed = (
+        "people",
+        "submit",
+        "--yes",
+        invitation,
+        *shown[0],
+        "--device",
+        str(lab.folder / "0.device"),
+    )
     environment = {**os.environ, "UMPC_FAILPOINT": "boxes-on-disk:kill"}
     ended = subprocess.run([*UMPC, *killed, "one=0", "other=0"], env=environment, cwd=lab.folder)
     assert ended.returncode == -signal.SIGKILL
@@ -131,12 +139,12 @@ def test_the_commands_lead_from_tokens_to_a_receipt_on_the_list(lab):
         own = ("--device", str(lab.folder / f"{place}.device"))
         receipt = str(lab.folder / f"{place}.json")
         answer = (*who, *own, "--receipts", receipt, f"one={place}", f"other={place}")
-        sent = lab.command("people", "submit", invitation, *answer)
+        sent = lab.command("people", "submit", "--yes", invitation, *answer)
         assert sent.returncode == 0, sent.stderr
         waiting = lab.command("people", "check", invitation, receipt)
         assert waiting.returncode == 61, waiting.stderr
     other = lab.command(
-        *("people", "submit", invitation, "--token", tokens[0], "one=1", "other=7"),
+        *("people", "submit", "--yes", invitation, "--token", tokens[0], "one=1", "other=7"),
         *("--device", str(lab.folder / "other.device")),
         *("--receipts", str(lab.folder / "other.json")),
     )

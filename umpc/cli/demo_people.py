@@ -77,7 +77,7 @@ def answer(deployment: Deployment, file: Path, doors: Mapping[str, str], *, quie
     invitation = folder / "invitation.json"
     command(deployment, "open", file, "--into", invitation, *given, *silence)
     sent = ("--csv", folder / "people.csv", "--tokens", folder / "tokens.txt")
-    receipts = ("--receipts", folder / "receipts.json")
+    receipts = ("--receipts", folder / "receipts.json", "--yes")
     command(deployment, "submit", invitation, *sent, *receipts, *silence)
 
 

@@ -26,6 +26,11 @@ if TYPE_CHECKING:
 SEED_BYTES, ROW = 32, 40
 SHOWN = 5
 """Places that a message names."""
+SAID = (
+    *("study", "statistic", "kernel", "field", "promise", "adversary", "disclosed", "epsilon"),
+    *("fewest people", "open", "coordinator", "dealer", "nodes", "authority"),
+)
+"""The lines about a study that a person reads before anything leaves."""
 INVITATION = click.argument("invitation", type=FILE)
 
 
@@ -43,7 +48,7 @@ def people() -> None:
       umpc people open study.toml --into invitation.json --door …
       umpc study run study.toml          after the closing time
     A person, with a token of its own and the invitation, which is public:
-      umpc people submit invitation.json --token TOKEN age=34 balance=1200
+      umpc people submit invitation.json
       umpc people check invitation.json receipt.json
     """
 
@@ -130,8 +135,8 @@ def open_study(study: Path, into: Path, doors: tuple[str, ...], quiet: bool) -> 
     cells take 176 MB. The command may be repeated. People may answer from `opens` to `closes`.
 
     \b
-    umpc people open study.toml --into invitation.json --door dealer=dealer.example.org:7443 \\
-      --door north=north.example.org:7443 --door south=south.example.org:7443
+    umpc people open study.toml --into invitation.json --door dealer=dealer.example.org:7444 \\
+      --door north=north.example.org:7444 --door south=south.example.org:7444
     """
     from umpc.api.study import ProposedStudy, run_now
     from umpc.coordinator.people import open_people
@@ -175,7 +180,9 @@ def open_study(study: Path, into: Path, doors: tuple[str, ...], quiet: bool) -> 
 @people.command()
 @INVITATION
 @click.argument("values", nargs=-1, metavar="[FIELD=VALUE]...")
-@click.option("--token", envvar="UMPC_TOKEN", help="Your token; or set UMPC_TOKEN.")
+@click.option(
+    "--token", envvar="UMPC_TOKEN", help="Your token; or set UMPC_TOKEN. Without it you are asked."
+)
 @click.option("--key", type=FILE, help="In place of a token: the key of `umpc people enrol`.")
 @click.option("--place", type=click.IntRange(0), help="With --key: your place in this study.")
 @click.option(
@@ -183,8 +190,11 @@ def open_study(study: Path, into: Path, doors: tuple[str, ...], quiet: bool) -> 
 )
 @click.option("--tokens", type=FILE, help="With --csv: a file with a token for each row.")
 @click.option(
-    "--fingerprint", default="", help="The authority's digits, where the organiser publishes them."
+    "--fingerprint",
+    default="",
+    help="The authority's digits, as the organiser publishes them. Then nothing is asked.",
 )
+@click.option("--yes", is_flag=True, help="Send without a question, also without --fingerprint.")
 @click.option(
     "--device",
     type=FILE,
@@ -207,15 +217,20 @@ def submit(
     table: Path | None,
     tokens: Path | None,
     fingerprint: str,
+    yes: bool,
     device: Path | None,
     receipts: Path,
     quiet: bool,
 ) -> None:
     """Send your values, sealed, to both aggregators.
 
+    Without --token and FIELD=VALUE the command asks for them. On a machine with several users this
+    is better, because all of them can see the words of a command.
+
     Whoever wrote the invitation chose its authority, and with another one could read your values.
-    So the command says the authority's fingerprint first. Compare it with the one that the
-    organiser publishes, or give that one with --fingerprint.
+    So the command first shows the study, who takes part, and the authority's fingerprint, and asks.
+    Compare the fingerprint with the one that the organiser publishes, or give that one with
+    --fingerprint. A script has to give --fingerprint, or --yes.
 
     The command checks the invitation, makes a box for each aggregator, and keeps both in the
     device's file until each has signed a receipt. If anything fails, run it again: it sends the
@@ -226,8 +241,9 @@ def submit(
     leaves, and a second run goes on where the first one stopped.
 
     \b
-    umpc people submit invitation.json --token TOKEN age=34 balance=1200
-    umpc people submit invitation.json --csv people.csv --tokens tokens.txt
+    umpc people submit invitation.json
+    umpc people submit invitation.json --token TOKEN --fingerprint DIGITS age=34 balance=1200
+    umpc people submit invitation.json --csv people.csv --tokens tokens.txt --fingerprint DIGITS
     """
     from umpc.api.study import run_now
     from umpc.enrolment.texts import are_same_digits
@@ -236,9 +252,12 @@ def submit(
     invited = _invited(invitation)
     if (table is None) != (tokens is None) or (table is not None and (values or token or key)):
         raise click.UsageError("--csv and --tokens go together, without FIELD=VALUE and --token")
+    is_asked = not (fingerprint or yes)
+    if table and is_asked:
+        raise click.UsageError("--csv takes --fingerprint DIGITS, or --yes: nobody is asked")
     authority = _authority_of(invited.invitation)
-    if not quiet:
-        click.echo(f"authority {authority}", err=True)
+    if is_asked or not quiet:
+        _show(invited, authority)
     if fingerprint and not are_same_digits(fingerprint, authority):
         raise CertificateError(
             f"the invitation is of the authority {authority}, and another fingerprint was given: "
@@ -250,6 +269,9 @@ def submit(
     else:
         total = 1
         everybody = iter([_person(invited, values, token, key, place)])
+    if is_asked:
+        with _asking("--fingerprint DIGITS, or --yes"):
+            click.confirm("Does the organiser publish this authority? Send?", abort=True, err=True)
     check_writable(receipts, "the receipts", ConfigError)
     path = device or invitation.with_suffix(".device")
     if not path.exists():
@@ -257,6 +279,7 @@ def submit(
     own = Device(path, invited)
     sent, began = 0, time.monotonic()
     try:
+        _require_own(receipts, own)
         with _progress(quiet=quiet) as show:
 
             def tell(places: int) -> None:
@@ -293,8 +316,9 @@ def check(invitation: Path, receipts: Path, counted: Path | None) -> None:
     """Say whether you are counted: whether each receipt of a file is on the list.
 
     Without --counted it asks both aggregators for their lists, which they show once both have
-    signed who is counted. A receipt that is missing there proves that an aggregator has left
-    its person out, because it signed the receipt: show it to the organiser.
+    signed who is counted. Both signed your receipt, so a receipt that is missing there proves that
+    a message which had come was left out: by an aggregator, or by the coordinator, which carries
+    their lists. It does not say by whom. Show it to the organiser.
 
     \b
     umpc people check invitation.json receipt.json
@@ -358,6 +382,15 @@ def _require_new(*paths: Path) -> None:
             )
 
 
+def _require_own(receipts: Path, own: Device) -> None:
+    """Whatever a file of receipts holds came from this device. Raises: ConfigError."""
+    if receipts.exists():
+        with receipts.open("rb") as file:
+            first = file.readline().strip()
+        if first and not any(each.encode().encode() == first for each in own.receipts()):
+            _require_new(receipts)
+
+
 def _private(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
 
@@ -380,6 +413,34 @@ def _authority_of(invitation: PeopleInvitation) -> str:
 # --- people ---------------------------------------------------------------------------------------
 
 
+def _show(invited: Invited, authority: str) -> None:
+    """Show a person what is asked, by whom, and under which authority."""
+    from umpc.api.description import describe_question
+    from umpc.reporting.rows import printable
+
+    study = invited.study
+    for label, text in (
+        ("study", repr(study.name)),
+        *describe_question(study),
+        ("authority", authority),
+    ):
+        if label in SAID:
+            click.echo(f"{label:<15}{printable(text)}", err=True)
+
+
+@contextmanager
+def _asking(options: str) -> Iterator[None]:
+    """Ask a person. Raises: UsageError that names the options, if nobody is there."""
+    try:
+        yield
+    except click.Abort as error:
+        if not isinstance(error.__context__, EOFError):
+            raise
+        raise click.UsageError(
+            f"an answer was expected, and nobody is there: give {options}"
+        ) from None
+
+
 def _person(
     invited: Invited,
     values: tuple[str, ...],
@@ -391,10 +452,19 @@ def _person(
     from umpc.people.device import Respondent, answered_cells
     from umpc.people.places import read_token
     from umpc.protocols.people.terms import terms_of
+    from umpc.reporting.rows import printable
 
-    if (token is None) == (key is None) or (key is None) != (place is None):
+    if (token is not None and key is not None) or (key is None) != (place is None):
         raise click.UsageError("give either --token, or --key with --place")
+    if token is None and key is None:
+        with _asking("--token, or --key with --place"):
+            token = click.prompt("token", hide_input=True, err=True)
     answer = dict(named_value("FIELD=VALUE", each) for each in values)
+    if not values:
+        with _asking("FIELD=VALUE for each field"):
+            for each in invited.study.fields:
+                words = printable(f"{each.name} ({each.values()})")
+                answer[each.name] = click.prompt(words, err=True)
     (cell,) = answered_cells(invited.study, [answer])
     if token is not None:
         return Respondent(*read_token(token), cell)
@@ -426,11 +496,17 @@ def _seed_of(key: Path | None) -> bytes:
 
 
 def _people_of(invited: Invited, table: Path, tokens: Path) -> Iterator[Respondent]:
-    """The people of a table, with a token each. Raises: DataError naming the row, ConfigError."""
+    """The people of a table, with a token each.
+
+    Raises: DataError naming the row, ConfigError, MessageRefused for a token of another study, and
+        for one that is there twice.
+    """
     from umpc.people.device import Respondent, answered_cells, in_batches
+    from umpc.people.messages import check_place
     from umpc.people.places import read_token
 
     names = [field.name for field in invited.study.schema]
+    seen = bytearray(invited.survey.places)
     try:
         with (
             table.open(newline="", encoding="utf-8") as rows,
@@ -449,6 +525,12 @@ def _people_of(invited: Invited, table: Path, tokens: Path) -> Iterator[Responde
                         )
                     try:
                         place, seed = read_token(line)
+                        check_place(invited.survey, place)
+                        if seen[place]:
+                            raise MessageRefused(
+                                f"place {place} is there twice: give each person a token of its own"
+                            )
+                        seen[place] = 1
                     except MessageRefused as error:
                         where = f"{tokens}, line {first + at}"
                         raise MessageRefused(f"{where}: {error.message}") from None

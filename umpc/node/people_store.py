@@ -37,6 +37,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fractions import Fraction
+from functools import cached_property
 from hashlib import file_digest
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -117,6 +118,11 @@ class KeptSurvey(Survey):
     signature: bytes
     added: int
     share: bytes = field(repr=False)
+
+    @cached_property
+    def box_key(self) -> X25519PrivateKey:
+        """The key that opens boxes, as long as `box_secret` is there."""
+        return X25519PrivateKey.from_private_bytes(self.box_secret)
 
 
 Message = tuple[OpenedBox, bytes] | MessageRefused
@@ -275,7 +281,7 @@ class PeopleStore:
     def opened(self, study_hash: bytes) -> tuple[bytes, bytes]:
         """The public box key, and this aggregator's signature of `opened_statement`."""
         kept = self._kept(study_hash, OPEN, OPEN)
-        key = X25519PrivateKey.from_private_bytes(kept.box_secret).public_key().public_bytes_raw()
+        key = kept.box_key.public_key().public_bytes_raw()
         statement = messages.opened_statement(kept, kept.side, key)
         return key, self._credentials().sign(statement)
 
@@ -323,7 +329,7 @@ class PeopleStore:
             for place, box in boxes:
                 is_known = 0 <= place < kept.places
                 key = os.pread(file.fileno(), KEY_BYTES, KEY_BYTES * place) if is_known else b""
-                given = kept, kept.side, kept.box_secret, place, key, box
+                given = kept, kept.side, kept.box_key, place, key, box
                 try:
                     found.append((messages.open_box(*given), key))
                 except MessageRefused as refused:

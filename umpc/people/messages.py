@@ -242,11 +242,17 @@ class OpenedBox:
 
 
 def open_box(
-    survey: Survey, side: int, box_secret: bytes, place: int, place_key: bytes, box: bytes
+    survey: Survey,
+    side: int,
+    box_secret: bytes | X25519PrivateKey,
+    place: int,
+    place_key: bytes,
+    box: bytes,
 ) -> OpenedBox:
     """An aggregator opens a box.
 
-    Args: box_secret: of the aggregator's box key. place_key: the Ed25519 key of the place.
+    Args: box_secret: of the aggregator's box key, as the key itself where there are many boxes: to
+    make that of 32 bytes takes a quarter of the time. place_key: the Ed25519 key of the place.
 
     Raises: MessageRefused, naming the fault.
     """
@@ -413,12 +419,17 @@ def _seal(use: str, about: tuple[bytes | int, ...], to: bytes, secret: bytes, te
 
 
 def _unseal(
-    use: str, about: tuple[bytes | int, ...], secret: bytes, sealed: bytes, size: int
+    use: str,
+    about: tuple[bytes | int, ...],
+    secret: bytes | X25519PrivateKey,
+    sealed: bytes,
+    size: int,
 ) -> bytes:
     """The inverse of `_seal`. Raises: InvalidTag, ValueError."""
     if len(sealed) != size:
         raise ValueError("another length")
-    sender, private = sealed[:32], X25519PrivateKey.from_private_bytes(secret)
+    sender = sealed[:32]
+    private = X25519PrivateKey.from_private_bytes(secret) if isinstance(secret, bytes) else secret
     shared = private.exchange(X25519PublicKey.from_public_bytes(sender))
     key = derive(shared, use, *about, sender, private.public_key().public_bytes_raw())
     return AESGCM(key).decrypt(_NO_NONCE, sealed[32:], None)

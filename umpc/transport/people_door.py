@@ -214,7 +214,7 @@ class PublicDoor:
         return items
 
     async def _answered(self, context: AnyContext, call: Callable[..., Any], *given: Any) -> Any:
-        """What a blocking call returns, which has one of the door's own threads."""
+        """Answer by a blocking call in one of the door's own threads."""
         if self._waiting >= MOST_WAITING:
             await self._refuse(context, f"too many people send at this moment; {AGAIN}")
         self._waiting += 1
@@ -242,7 +242,9 @@ class PublicDoor:
 def _most_connections() -> int:
     """Half of the files that this process may open, so that the rest of it has the other half."""
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return MOST_CONNECTIONS if files == resource.RLIM_INFINITY else min(MOST_CONNECTIONS, files // 2)
+    return (
+        MOST_CONNECTIONS if files == resource.RLIM_INFINITY else min(MOST_CONNECTIONS, files // 2)
+    )
 
 
 def _decoder(asked: Any) -> Callable[[bytes], Any]:
