@@ -9,14 +9,14 @@ import pytest
 from tests.support.node_files import BUDGET, HEAD, load, refused
 
 DATA = '[data]\npeople = "from-people"\n'
-DOOR = '[people]\nlisten = "0.0.0.0:7443"\n'
+DOOR = '[people]\nlisten = "0.0.0.0:7444"\n'
 
 
 def test_an_aggregator_has_a_folder_and_a_door(site):
     config = load(site, HEAD + DATA + DOOR + BUDGET)
     place = config.people
     assert place.folder == site / "from-people"
-    assert (place.listen, place.cap, place.most) == ("0.0.0.0:7443", None, 0)
+    assert (place.listen, place.cap, place.most) == ("0.0.0.0:7444", None, 0)
     assert config.dataset == "from-people"
     more = 'cap = "7/2"\nmost_per_second = 50\n'
     place = load(site, HEAD + DATA + DOOR + more + BUDGET).people

@@ -30,7 +30,7 @@ SAID = (
     *("study", "statistic", "kernel", "field", "promise", "adversary", "disclosed", "epsilon"),
     *("fewest people", "open", "coordinator", "dealer", "nodes", "authority"),
 )
-"""The lines that a person reads before anything leaves."""
+"""The lines about a study that a person reads before anything leaves."""
 INVITATION = click.argument("invitation", type=FILE)
 
 

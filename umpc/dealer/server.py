@@ -197,8 +197,7 @@ class DealerServer(rpc.DealerServicer):
             await told(context, "secrets", lambda _: take_places(people, study, places))
             await context.write(pb.PeopleOpening(opened=pb.PeopleOpened()))
         except UmpcError as error:
-            log.warning("%s opened no study of people: %s", caller, error.message)
-            await context.abort(*refusal_of(error, caller))
+            await self._refuse_people(context, caller, "opened no study of people", error)
 
     async def PeopleKeys(
         self, request: pb.PeopleStudy, context: AnyContext
@@ -214,8 +213,15 @@ class DealerServer(rpc.DealerServicer):
             yield pb.PeoplePart()
             await asyncio.to_thread(people.sweep)
         except UmpcError as error:
-            log.warning("%s gets no keys of people: %s", caller, error.message)
-            await context.abort(*refusal_of(error, caller))
+            await self._refuse_people(context, caller, "gets no keys of people", error)
+
+    async def _refuse_people(
+        self, context: AnyContext, caller: str, what: str, error: UmpcError
+    ) -> None:
+        log.warning("%s %s: %s", caller, what, error.message)
+        if error.detail:
+            log.warning("for the administrator only: %s", error.detail)
+        await context.abort(*refusal_of(error, caller))
 
     def _people_here(self) -> PeopleDealer:
         if self._people is None:

@@ -677,7 +677,7 @@ class PeopleStore:
         return found[0]
 
     def _in_time(self, study_hash: bytes, first: int) -> KeptSurvey:
-        """Like `_kept`, in time. Raises: StudyError if its numbers are due to be forgotten."""
+        """A study whose numbers are not yet due to be forgotten. Raises: StudyError, as `_kept`."""
         kept = self._kept(study_hash, first)
         if kept.state < ADDED and kept.closes + KEPT_SECONDS < self._now():
             raise StudyError(

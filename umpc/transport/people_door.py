@@ -214,7 +214,7 @@ class PublicDoor:
         return items
 
     async def _answered(self, context: AnyContext, call: Callable[..., Any], *given: Any) -> Any:
-        """A blocking call's result, from one of the door's own threads."""
+        """Answer by a blocking call in one of the door's own threads."""
         if self._waiting >= MOST_WAITING:
             await self._refuse(context, f"too many people send at this moment; {AGAIN}")
         self._waiting += 1

@@ -194,5 +194,5 @@ def _of_terms(settings: PeopleSettings) -> Iterator[tuple[bool, str]]:
         yield (
             people.fewest <= signed.n <= people.places,
             f"counts {people.fewest} to {people.places} people, and a list of {signed.n} came; "
-            "fewer people give no result, and what was sent is deleted",
+            "fewer people give no result, and what was sent is deleted 30 days after closes",
         )
