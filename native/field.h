@@ -2,10 +2,8 @@
  *
  * umpc/crypto/field.py says what each function computes, and is the reference. No instruction set is
  * needed, so every kind has this code. Elements are below p, and callers have checked all sizes. A
- * compiler without 128-bit integers leaves it out: umpc then takes no library, and computes in
- * numpy. */
-
-#ifdef __SIZEOF_INT128__
+ * compiler without 128-bit integers refuses it: umpc is then built without the library, and computes
+ * in numpy. */
 
 typedef unsigned __int128 double_word;
 
@@ -214,5 +212,3 @@ int umpc_field_transform(int kind, const void *x, const void *roots, size_t rows
     }
     return 0;
 }
-
-#endif

@@ -63,9 +63,8 @@ typedef struct {
     uint64_t leaf[WORDS_OF_LEAF];
 } tree;
 
-/* A number x of F is two words in sums, x = lower + 2^32 upper, of which a leaf adds less than
- * 2^34: sums of 2^28 leaves do not overflow. A cell of pairs has both lower words, then both upper
- * ones. */
+/* A number x of F is two words in sums, x = lower + 2^32 upper. A person adds less than 2^34 to each,
+ * so 2^28 people do not overflow it. A cell of pairs has both lower words, then both upper ones. */
 FIXED int words_of_cell(int paired)
 {
     return paired ? 4 : 1;
@@ -168,8 +167,8 @@ static const kernel *kernel_of(int kind)
     return NULL;
 }
 
-/* Adds to a table of `cells` words that are zero. Of pairs, it has four words a cell, and the first
- * two become the sums: in F, those of a cell together. Returns 0, or -1 if this processor cannot run
+/* Adds to a table of `cells` words that are zero. Of pairs, it has four words a cell. Its first half
+ * becomes their sums in F, those of a cell together. Returns 0, or -1 if this processor cannot run
  * the kind. */
 int umpc_add_points(int kind, const uint8_t *key, int paired, int party, int depth, size_t cells,
                     size_t count, const void *corrections, const void *leaves, const void *numbers,

@@ -7,7 +7,7 @@
  * cache. Whole registers are computed; nodes beyond the last one are dropped. No branch and no
  * address depends on a secret: an aggregator knows the numbers by which it rotates.
  *
- * A number of F takes 96 bits of the pads: a word, and half a word for 2^64 = 2^32 - 1. The sums are
+ * A number of F takes 96 bits of the pads: a word, and half a word for 2^64 = 2^32 - 1. Sums are
  * reduced once, at the end. */
 
 #define SELECT(mask, one, zero) XOR(zero, AND(mask, XOR(one, zero)))
@@ -49,48 +49,55 @@ TARGET static __attribute__((noinline)) void NAME(hash_pads)(const NAME(fixed_ke
 }
 
 TARGET static inline __attribute__((always_inline)) void NAME(add_kind)(
-    const NAME(fixed_key) * key, const block *states, int paired, const uint64_t *correction,
-    uint64_t *to)
+    const NAME(fixed_key) * key, const block *states, size_t leaves, int paired,
+    const uint64_t *correction, uint64_t *to)
 {
     const VEC seed = PAIR(~7ULL, ~0ULL), low = PAIR(0xFFFFFFFF, 0xFFFFFFFF);
-    const int pads = paired ? PAIR_PADS : PADS;
-    VEC pad[2 * PAIR_PADS];
-    for (int leaf = 0; leaf < TOGETHER; leaf++) {
-        VEC state = AND(SPREAD(states + leaf), seed);
-        for (int i = 0; i < pads / LANES; i++)
-            pad[leaf * (pads / LANES) + i] = XOR(state, LOAD(PAD_LABELS + i * LANES));
-    }
-    NAME(hash_pads)(key, pad, 2 * pads);
-    for (int leaf = 0; leaf < TOGETHER; leaf++, to += words_of_cell(paired) * LEAF_CELLS) {
-        VEC control = FIRST_BIT(SPREAD(states + leaf)), *own = pad + leaf * (pads / LANES);
-        for (int i = 0; i < (1 + paired) * PADS / LANES; i++) {
-            int at = 2 * (1 + paired) * LANES * i, next = at + 2 * LANES;
-            if (!paired) {
-                ADD_TO(to + at, ADD64(own[i], AND(control, LOAD(correction + at))));
-                continue;
+    const int pads = paired ? PAIR_PADS : PADS, of_leaf = pads / LANES;
+    for (const block *end = states + leaves; states < end; states += TOGETHER) {
+        VEC pad[2 * PAIR_PADS], *own = pad;
+        for (int leaf = 0; leaf < TOGETHER; leaf++)
+            for (int i = 0; i < of_leaf; i++)
+                pad[leaf * of_leaf + i] =
+                    XOR(AND(SPREAD(states + leaf), seed), LOAD(PAD_LABELS + i * LANES));
+        if (paired)
+            NAME(hash_pads)(key, pad, 2 * pads);
+        else
+            NAME(hash_once)(key, pad);
+        for (int leaf = 0; leaf < TOGETHER; leaf++, own += of_leaf) {
+            VEC control = FIRST_BIT(SPREAD(states + leaf));
+            for (int i = 0; i < (1 + paired) * PADS / LANES; i++) {
+                int at = 2 * (1 + paired) * LANES * i, next = at + 2 * LANES;
+                if (!paired) {
+                    ADD_TO(to + at, ADD64(own[i], AND(control, LOAD(correction + at))));
+                    continue;
+                }
+                /* a register has the upper 32 bits of two others */
+                VEC both = own[2 * PADS / LANES + i % (PADS / LANES)];
+                VEC third = i < PADS / LANES ? AND(both, low) : UPPER32(both);
+                VEC lower = SUBTRACT64(AND(own[i], low), third);
+                VEC upper = ADD64(UPPER32(own[i]), third);
+                VEC one = ZIP_LOW(lower, upper), other = ZIP_HIGH(lower, upper);
+                ADD_TO(to + at, ADD64(one, AND(control, LOAD(correction + at))));
+                ADD_TO(to + next, ADD64(other, AND(control, LOAD(correction + next))));
             }
-            /* a register has the upper 32 bits of two others */
-            VEC both = own[2 * PADS / LANES + i % (PADS / LANES)];
-            VEC third = i < PADS / LANES ? AND(both, low) : UPPER32(both);
-            VEC lower = SUBTRACT64(AND(own[i], low), third), upper = ADD64(UPPER32(own[i]), third);
-            VEC one = ZIP_LOW(lower, upper), other = ZIP_HIGH(lower, upper);
-            ADD_TO(to + at, ADD64(one, AND(control, LOAD(correction + at))));
-            ADD_TO(to + next, ADD64(other, AND(control, LOAD(correction + next))));
+            to += words_of_cell(paired) * LEAF_CELLS;
         }
     }
 }
 
-/* Adds the numbers of some leaves, corrected where a control bit is set. */
-TARGET static void NAME(add_leaves)(const NAME(fixed_key) * key, const block *states, int paired,
-                                    const uint64_t *correction, uint64_t *to)
+/* Adds the numbers of some leaves, a multiple of TOGETHER, corrected where a control bit is set. */
+TARGET static void NAME(add_leaves)(const NAME(fixed_key) * key, const block *states,
+                                    size_t leaves, int paired, const uint64_t *correction,
+                                    uint64_t *to)
 {
     if (paired)
-        NAME(add_kind)(key, states, 1, correction, to);
+        NAME(add_kind)(key, states, leaves, 1, correction, to);
     else
-        NAME(add_kind)(key, states, 0, correction, to);
+        NAME(add_kind)(key, states, leaves, 0, correction, to);
 }
 
-/* All leaves below one node, added to a table from the cell `at` on. */
+/* All leaves below one node, rotated and added to a table. */
 TARGET static void NAME(add_subtree)(const NAME(fixed_key) * key, const block *top,
                                      const tree *tree, size_t first_leaf, uint64_t *table)
 {
@@ -104,16 +111,20 @@ TARGET static void NAME(add_subtree)(const NAME(fixed_key) * key, const block *t
         NAME(expand_level)(key, states[side], nodes, word++, states[!side]);
         nodes = nodes_above(leaves, left);
     }
-    for (size_t leaf = 0; leaf < leaves; leaf += TOGETHER) {
-        size_t cell = LEAF_CELLS * (first_leaf + leaf), at = cell + tree->number;
-        size_t count = least(cells - cell, LEAF_CELLS * TOGETHER);
-        at = at < cells ? at : at - cells;
-        if (count == LEAF_CELLS * TOGETHER && at + count <= cells)
-            NAME(add_leaves)(key, states[side] + leaf, tree->paired, tree->leaf, table + words * at);
+    for (size_t leaf = 0, some; leaf < leaves; leaf += some) {
+        size_t cell = LEAF_CELLS * (first_leaf + leaf), at = (cell + tree->number) % cells;
+        size_t before = least(cells - cell, cells - at) / LEAF_CELLS;
+        some = least(leaves - leaf, before) / TOGETHER * TOGETHER;
+        if (some)
+            NAME(add_leaves)(key, states[side] + leaf, some, tree->paired, tree->leaf,
+                             table + words * at);
         else {
+            /* across the end of the table, or beyond the last cell */
             uint64_t values[WORDS_OF_LEAF * TOGETHER] = {0};
-            NAME(add_leaves)(key, states[side] + leaf, tree->paired, tree->leaf, values);
-            add_values(table, words * cells, words * at, values, words * count);
+            some = TOGETHER;
+            NAME(add_leaves)(key, states[side] + leaf, some, tree->paired, tree->leaf, values);
+            add_values(table, words * cells, words * at, values,
+                       words * least(cells - cell, LEAF_CELLS * some));
         }
     }
 }
@@ -193,8 +204,8 @@ TARGET static void NAME(generate_leaves)(const NAME(fixed_key) * key, int paired
 {
     const uint64_t zeros[WORDS_OF_LEAF] = {0};
     uint64_t one[WORDS_OF_LEAF * TOGETHER] = {0}, other[WORDS_OF_LEAF * TOGETHER] = {0};
-    NAME(add_leaves)(key, first, paired, zeros, one);
-    NAME(add_leaves)(key, second, paired, zeros, other);
+    NAME(add_leaves)(key, first, TOGETHER, paired, zeros, one);
+    NAME(add_leaves)(key, second, TOGETHER, paired, zeros, other);
     for (size_t i = 0; i < count * LEAF_CELLS << paired; i++) {
         size_t cell = i >> paired, owner = cell / LEAF_CELLS;
         uint64_t is_place = 0 - (uint64_t)(places[owner] % LEAF_CELLS == cell % LEAF_CELLS);

@@ -120,7 +120,7 @@ def add_up(
 ) -> list[int]:
     """A party's share of the histogram: the sum of all its rotated vectors.
 
-    Of authenticated keys: shares of h and of a·h, cell by cell.
+    Authenticated keys give shares of h and of a·h, cell by cell.
     """
     width = len(keys[0][1]) // CELLS_OF_LEAF if keys else 1
     total = [0] * cells * width

@@ -17,11 +17,12 @@ typedef struct {
 
 #include "../../native/garbled_types.h"
 
-int umpc_add_points(int kind, const uint8_t *key, int party, int depth, size_t cells, size_t count,
-                    const void *corrections, const void *leaves, const void *numbers,
+int umpc_add_points(int kind, const uint8_t *key, int paired, int party, int depth, size_t cells,
+                    size_t count, const void *corrections, const void *leaves, const void *numbers,
                     const void *roots, void *table);
-int umpc_generate_points(int kind, const uint8_t *key, int depth, size_t count, const void *places,
-                         const void *roots, void *corrections, void *leaves);
+int umpc_generate_points(int kind, const uint8_t *key, int paired, uint64_t alpha, int depth,
+                         size_t count, const void *places, const void *roots, void *corrections,
+                         void *leaves);
 
 static size_t last_size;
 
@@ -123,8 +124,8 @@ static int add_points(int kind, const uint64_t *n)
     const void *key = taken(), *corrections = taken(), *leaves = taken();
     const void *numbers = taken(), *roots = taken();
     uint8_t *table = room(&size);
-    int failed = umpc_add_points(kind, key, (int)n[0], (int)n[1], n[2], n[3], corrections, leaves,
-                                 numbers, roots, table);
+    int failed = umpc_add_points(kind, key, (int)n[0], (int)n[1], (int)n[2], n[3], n[4],
+                                 corrections, leaves, numbers, roots, table);
     return given(failed, table, size);
 }
 
@@ -133,7 +134,8 @@ static int make_points(int kind, const uint64_t *n)
     size_t sizes[2];
     const void *key = taken(), *places = taken(), *roots = taken();
     uint8_t *corrections = room(sizes), *leaves = room(sizes + 1);
-    int failed = umpc_generate_points(kind, key, (int)n[0], n[1], places, roots, corrections, leaves);
+    int failed = umpc_generate_points(kind, key, (int)n[0], n[1], (int)n[2], n[3], places, roots,
+                                      corrections, leaves);
     return given(failed, corrections, sizes[0]) || given(failed, leaves, sizes[1]);
 }
 

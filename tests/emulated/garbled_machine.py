@@ -38,22 +38,24 @@ class GarbledProgram:
         names = ("stretch", "transpose_into", "make_rows", "read_rows", "garble", "evaluate")
         return lying("machine", **{name: here(name) for name in names})
 
-    def generate_points(self, key, cells, places, roots, kind):
+    def generate_points(self, key, cells, places, roots, kind, alpha=None):
         """`umpc.native.points.generate` on this machine."""
+        paired = alpha is not None
         corrections = np.empty((levels(cells), len(places), 2), dtype=np.uint64)
-        leaves = np.empty((len(places), LEAF_CELLS), dtype=np.uint64)
+        leaves = np.empty((len(places), LEAF_CELLS << paired), dtype=np.uint64)
         arrays = key, places, roots, corrections, leaves
-        numbers = levels(cells), len(places)
+        numbers = paired, alpha or 0, levels(cells), len(places)
         self._fill(self._run("make_points", numbers, arrays, kind), corrections, leaves)
         return corrections, leaves
 
     def add_points(self, key, party, cells, corrections, leaves, numbers, roots, kind):
         """`umpc.native.points.add_up` on this machine."""
-        table = np.zeros(cells, dtype=np.uint64)
+        paired = leaves.shape[1] > LEAF_CELLS
+        table = np.zeros(cells << 2 * paired, dtype=np.uint64)
         arrays = key, corrections, leaves, numbers, roots, table
-        counts = party, levels(cells), cells, len(numbers)
+        counts = paired, party, levels(cells), cells, len(numbers)
         self._fill(self._run("add_points", counts, arrays, kind), table)
-        return np.negative(table) if party else table
+        return table[: 2 * cells].reshape(cells, 2).T if paired else table
 
     def _run(
         self,

@@ -54,6 +54,10 @@ def test_point_keys_give_numpys_bytes(machine, tmp_path):
     names = right_kinds(machine, tmp_path)
     there = garbled_program(machine, tmp_path)
     path = PointFunctions(there.generate_points, there.add_points)
-    found = [differences(names, cells, 33, path) for cells in (2, 100, 1000, 3 * 4096 + 70)]
+    found = [
+        differences(names, cells, 33, path, alpha)
+        for cells in (2, 100, 1000, 3 * 4096 + 70)
+        for alpha in (None, 5)
+    ]
     assert [one for each in found for one in each] == []
     assert there.ran == 3 * len(names) * len(found)

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from umpc.crypto.field import P
 from umpc.crypto.prg import FixedKeyHash, Stream, derive
 from umpc.mpc.fss.point import add_up_in_numpy, generate_in_numpy
 from umpc.native import points
@@ -17,6 +18,8 @@ HASH = FixedKeyHash(KEY)
 SUBTREE_CELLS = 8 * 512
 CELLS = (2, 8, 9, 16, 17, 100, 512, 1000, SUBTREE_CELLS, SUBTREE_CELLS + 1, 3 * SUBTREE_CELLS + 70)
 COUNTS = (0, 1, 31, 33, 255, 257)
+ALPHAS = (None, 0, 1, P - 1, 0x0123456789ABCDEF)
+"""Plain keys, and authenticated ones."""
 
 
 def inputs(cells: int, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -43,15 +46,19 @@ OURS = PointFunctions(points.generate, points.add_up)
 
 
 def differences(
-    kinds: Iterable[str], cells: int, count: int, path: PointFunctions = OURS
+    kinds: Iterable[str],
+    cells: int,
+    count: int,
+    path: PointFunctions = OURS,
+    alpha: int | None = None,
 ) -> Iterator[str]:
-    """Yield each kind and each result that is not numpy's."""
+    """Yield each kind and each result that is not numpy's. Args: alpha: for authenticated keys."""
     places, numbers, roots = inputs(cells, count)
-    keys = generate_in_numpy(cells, places, roots, HASH)
+    keys = generate_in_numpy(cells, places, roots, HASH, alpha)
     arrays = keys.corrections, keys.leaves
     due = [add_up_in_numpy(party, keys, numbers, roots[party], HASH) for party in (0, 1)]
     for kind in kinds:
-        if not same(arrays, path.generate(KEY, cells, places, roots, kind)):
+        if not same(arrays, path.generate(KEY, cells, places, roots, kind, alpha)):
             yield f"{kind}, {cells} cells, {count} people: keys"
         for party in (0, 1):
             ours = path.add_up(KEY, party, cells, *arrays, numbers, roots[party], kind)

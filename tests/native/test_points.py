@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from tests.native.point_cases import (
+    ALPHAS,
     CELLS,
     COUNTS,
     HASH,
@@ -21,28 +22,48 @@ from tests.native.point_cases import (
     inputs,
     same,
 )
+from umpc.crypto.field import P
 from umpc.mpc.fss.point import add_up_in_numpy, generate_in_numpy
 from umpc.native import points
 
 ROOT = Path(__file__).parents[2]
 
 
-def test_keys_and_sums_equal_those_of_numpy(gate):
-    assert [each for cells in CELLS for each in differences(gate.kinds(), cells, 9)] == []
+@pytest.mark.parametrize("alpha", ALPHAS)
+def test_keys_and_sums_equal_those_of_numpy(gate, alpha):
+    for cells in CELLS:
+        assert list(differences(gate.kinds(), cells, 9, alpha=alpha)) == []
 
 
-def test_any_number_of_people(gate):
-    assert [each for count in COUNTS for each in differences(gate.kinds(), 100, count)] == []
+@pytest.mark.parametrize("alpha", ALPHAS[::2])
+def test_any_number_of_people(gate, alpha):
+    for count in COUNTS:
+        assert list(differences(gate.kinds(), 100, count, alpha=alpha)) == []
 
 
-def test_a_wrong_cell_would_be_seen(gate):
+@pytest.mark.parametrize("word", [0, 1, 2**32 - 1, 2**32, P - 2**32, P - 1])
+def test_sums_of_corrections_near_p(gate, word):
+    """All leaves alike at the ends of F: the sums of words carry far, and are reduced rightly."""
+    places, numbers, roots = inputs(33, 3000)
+    keys = generate_in_numpy(33, places, roots, HASH, 5)
+    keys.leaves[:] = word
+    for party in (0, 1):
+        due = add_up_in_numpy(party, keys, numbers, roots[party], HASH)
+        assert int(due.max()) < P
+        given = keys.corrections, keys.leaves, numbers, roots[party]
+        for kind in gate.kinds():
+            assert np.array_equal(due, points.add_up(KEY, party, 33, *given, kind))
+
+
+@pytest.mark.parametrize("alpha", [None, 5])
+def test_a_wrong_cell_would_be_seen(gate, alpha):
     def wrong(*arguments):
         table = points.add_up(*arguments)
-        table[-1] ^= np.uint64(1)
+        table[-1, ...] ^= np.uint64(1)
         return table
 
     path = PointFunctions(points.generate, wrong)
-    assert len(list(differences(gate.kinds(), 100, 3, path))) == 2 * len(gate.kinds())
+    assert len(list(differences(gate.kinds(), 100, 3, path, alpha))) == 2 * len(gate.kinds())
 
 
 def shifted(array: np.ndarray, offset: int) -> np.ndarray:
@@ -50,16 +71,18 @@ def shifted(array: np.ndarray, offset: int) -> np.ndarray:
     return np.frombuffer(data, dtype=array.dtype, offset=offset).reshape(array.shape)
 
 
-def test_keys_that_begin_at_any_address(gate):
+@pytest.mark.parametrize("alpha", [None, 5])
+def test_keys_that_begin_at_any_address(gate, alpha):
     places, numbers, roots = inputs(100, 20)
-    keys = generate_in_numpy(100, places, roots, HASH)
+    keys = generate_in_numpy(100, places, roots, HASH, alpha)
     due = add_up_in_numpy(1, keys, numbers, roots[1], HASH)
     for kind in gate.kinds():
         for offset in (1, 4, 8):
             moved = [shifted(each, offset) for each in (keys.corrections, keys.leaves)]
             moved += [shifted(each, offset) for each in (numbers, roots[1])]
             assert np.array_equal(due, points.add_up(KEY, 1, 100, *moved, kind))
-            made = points.generate(KEY, 100, shifted(places, offset), shifted(roots, offset), kind)
+            dealt = shifted(places, offset), shifted(roots, offset)
+            made = points.generate(KEY, 100, *dealt, kind, alpha)
             assert same((keys.corrections, keys.leaves), made)
 
 
@@ -96,6 +119,8 @@ BAD = [
     ("corrections", np.zeros((2, 14, 2), dtype=np.uint64)[:, ::2]),
     ("leaves", np.zeros((7, 8), dtype=np.uint32)),
     ("leaves", np.zeros((6, 8), dtype=np.uint64)),
+    ("leaves", np.zeros((7, 12), dtype=np.uint64)),
+    ("leaves", np.zeros((6, 16), dtype=np.uint64)),
     ("numbers", np.zeros(8, dtype=np.uint64)),
     ("numbers", np.full(7, 20, dtype=np.uint64)),
     ("numbers", np.zeros(7, dtype=np.int64)),
@@ -107,6 +132,8 @@ BAD = [
 def test_arguments_that_fit_are_taken(gate):
     if gate.kinds():
         assert points.add_up(**GOOD, kind=gate.kinds()[0]).shape == (20,)
+        pairs = {"leaves": np.zeros((7, 16), dtype=np.uint64)}
+        assert points.add_up(**GOOD | pairs, kind=gate.kinds()[0]).shape == (2, 20)
 
 
 @pytest.mark.parametrize("number", range(len(BAD)))
@@ -127,22 +154,13 @@ DIGEST = """
 import numpy as np
 from hashlib import sha256
 from tests.native.point_cases import HASH, inputs
-from tests.native.point_cases import (
-    CELLS,
-    COUNTS,
-    HASH,
-    KEY,
-    PointFunctions,
-    differences,
-    inputs,
-    same,
-)
 from umpc.mpc.fss.point import PointKeys, add_up, generate
 places, numbers, roots = inputs(100, 60)
-keys = generate(100, places[::2], roots[:, ::2], HASH)
-part = PointKeys(100, keys.corrections[:, ::-1], keys.leaves[::-1])
-table = add_up(1, part, numbers[::-2], roots[1, ::-2], HASH)
-print(sha256(keys.encode() + table.tobytes()).hexdigest())
+for alpha in (None, 5):
+    keys = generate(100, places[::2], roots[:, ::2], HASH, alpha)
+    part = PointKeys(100, keys.corrections[:, ::-1], keys.leaves[::-1])
+    table = add_up(1, part, numbers[::-2], roots[1, ::-2], HASH)
+    print(sha256(keys.encode() + table.tobytes()).hexdigest())
 """
 
 

@@ -70,7 +70,7 @@ class PointKeys:
     """Keys of n people, common to both parties.
 
     cells: D. corrections: (levels, n, 2) uint64, the words CW^(i).
-    leaves: (n, 8) uint64. Of authenticated keys (n, 16), elements of F: two of a cell together.
+    leaves: (n, 8) uint64, or (n, 16) of authenticated keys: elements of F, two of a cell together.
     """
 
     cells: int
@@ -83,7 +83,7 @@ class PointKeys:
     @property
     def width(self) -> int:
         """Numbers of a cell: 2 of authenticated keys, else 1."""
-        return self.leaves.shape[1] // LEAF_CELLS
+        return int(self.leaves.shape[1]) // LEAF_CELLS
 
     @property
     def ring(self) -> Ring:
@@ -152,14 +152,15 @@ def generate_in_numpy(
     path = generate_path(bits, roots, tree_hash)
     beta = np.array([1] if alpha is None else [1, alpha], dtype=np.uint64)
     at_place = places[:, None] % _LEAF == np.arange(LEAF_CELLS, dtype=np.uint64)
-    numbers = (at_place[..., None] * beta).reshape(len(places), -1)
+    numbers = (at_place[..., None] * beta).reshape(len(places), LEAF_CELLS * len(beta))
     keys = PointKeys(cells, path.corrections, numbers)
     # CW^(n+1) = (−1)^(t_1)·(β − Convert(s_0) + Convert(s_1)), with β at r
     first, second = (_converted(blocks, keys, tree_hash) for blocks in path.blocks)
-    ring = keys.ring
+    ring, control = keys.ring, path.controls[1][:, None]
     numbers[:] = ring.plus(ring.minus(numbers, first), second)
     # x or −x, without a choice that depends on a secret
-    numbers[:] = ring.times(numbers, ring.minus(_ONE, path.controls[1][:, None] << _ONE))
+    sign = ring.minus(np.ones_like(control), control + control)
+    numbers[:] = ring.times(numbers, sign)
     return keys
 
 
@@ -176,7 +177,7 @@ def add_up(
         numbers: (n,) uint64, x − r mod D, known to both parties.
         roots: (n, 2) uint64, this party's.
 
-    Returns: (cells,) uint64. Of authenticated keys (2, cells), elements of F: shares of h and a·h.
+    Returns: (cells,) uint64. Authenticated keys give (2, cells), elements of F: shares of h, a·h.
 
     Raises: EncodingError for a number that is no cell.
     """
@@ -210,7 +211,7 @@ def add_up_in_numpy(
 def expand(party: int, keys: PointKeys, roots: WordArray, tree_hash: FixedKeyHash) -> WordArray:
     """EvalAll: a party's share of each of the first D cells, (n, cells) uint64.
 
-    Of authenticated keys (n, 2·cells), the two numbers of a cell together.
+    Authenticated keys give (n, 2·cells), the two numbers of a cell together.
     """
     # spec/point_functions.py, `expand`
     leaves, people = leaf_count(keys.cells), len(keys.leaves)

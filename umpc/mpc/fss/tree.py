@@ -12,7 +12,8 @@ A block is 128 bits: a seed in the upper 125, and three low bits.
 | 1 | value bit v, added into the borrow of a comparison |
 | 2 | control bit t^R, if the child is a right one |
 
-So a correction word needs no bits beside its block. Other children than 0 and 1 are pads of a leaf.
+So a correction word needs no bits beside its block. Other children than 0 and 1 are pads of a leaf,
+and their numbers may have a fourth bit, which is added to the lowest one of the seed.
 All arrays are little-endian, like the machines that this runs on. `native/points.h` computes the
 same in C for point keys. Comparison keys have no compiled path.
 """
