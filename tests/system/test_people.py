@@ -63,6 +63,9 @@ def test_people_are_counted_once_and_each_finds_its_receipt(survey, hub, grade):
     report = lab.run(counted)
     assert report.records == len(lab.people)
     assert report.estimate == pytest.approx(tau(lab.people), abs=1e-6)
+    assert report.bytes_online == report.bytes_online_predicted
+    assert report.bytes_offline == report.bytes_offline_predicted
+    assert report.rounds == report.rounds_predicted
     # again: nothing is charged, and nobody needs the shares, which are gone
     again, same = lab.count(study)
     assert (again, same) == (counted, rows)

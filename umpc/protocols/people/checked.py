@@ -52,7 +52,7 @@ ROUNDS = 3
 COMMITMENT = "commitment"
 K_BYTES = 16
 COMMITMENT_BYTES = DIGEST_BYTES + SIGNATURE_BYTES
-QUESTION_BYTES = DIGEST_BYTES + SIGNATURE_BYTES
+QUESTION_BYTES = COMMITMENT_BYTES
 OPENING_BYTES = SIGNATURE_BYTES
 SALT_BYTES = OPENING_BYTES - K_BYTES
 """Salt and z_u take the bytes of a signature, in whose place they travel."""
@@ -157,15 +157,15 @@ class CheckedTotal:
             for node, (opening, each) in enumerate(zip(openings, self.commitments, strict=True))
         )
         if not committed:
-            raise FailedCheck(f"{FAILED}: what was opened is not what was committed to", step=STEP)
+            raise FailedCheck(f"what was opened is not what was committed to: {FAILED}", step=STEP)
         both = [np.frombuffer(opening[SALT_BYTES:], dtype="<u8") for opening in openings]
         if any((each >= field.P).any() for each in both) or field.add(*both).any():
-            raise FailedCheck(f"{FAILED}: the total is not that of the people", step=STEP)
+            raise FailedCheck(f"the total is not that of the people: {FAILED}", step=STEP)
 
 
 FAILED = (
-    "an aggregator or the coordinator lied about the people's table, and nobody can say who. No "
-    "share was made. The answers are spent: make a new study, and people must come again"
+    "an aggregator or the coordinator lied, and nobody can say who. No share was made. The answers "
+    "are spent: make a new study, and people must come again"
 )
 
 
