@@ -1,4 +1,4 @@
-"""What the check of people's total shows does not depend on a person, and broken code is found."""
+"""The check of people's total shows nothing that depends on a person, and broken code is found.
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def payloads(run: Simulated, step: str, sender: str) -> list[bytes]:
 
 
 def observe(run: Simulated) -> dict[str, int]:
-    """What node-1 and the coordinator see of the check, in small categories by name."""
+    """The view of node-1 and the coordinator of the check: small categories by name."""
     answer = payloads(run, "answer", "dealer")[0]
     words = np.frombuffer(answer[32:56], dtype="<u8")
     z = np.frombuffer(run.nodes[0].table.sign()[48:], dtype="<u8")
