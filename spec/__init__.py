@@ -46,7 +46,7 @@ where nobody lies, of levels, or of values that are no counts; noise that is not
 such as that of vectors; coins that are dealt; chains of channels; what the dealer checks; answers
 after the release; protocols beside the main one and the grid.
 
-`python -m spec` writes `spec/vectors/*.json`. `tests/spec` holds three things: these files say what
-the specification computes today; umpc's own code computes the same, bit for bit, and refuses every
-bad vector; and umpc without the named check does not refuse it in that check's words any more.
+`python -m spec` writes `spec/vectors/*.json`. `tests/spec` holds that these files are what the
+specification computes today; that umpc computes the same, bit for bit, and refuses every bad
+vector; and that umpc without the named check does not refuse it in that check's words.
 """
