@@ -40,11 +40,11 @@ of edwards25519 come from the packages `cryptography` and `nacl`; all else stand
 | `cases/` | the vectors' inputs, and how they are written |
 | `__main__.py` | writes the vectors |
 
-Not specified: kernels under masks but for these two; edges of two samples, pairings, balanced edges
-of three and more records; edges by triples; tables of pieces in garbled pairs; grids of triples
-where nobody lies, of levels, or of values that are no counts; noise that is not discrete Laplace,
-such as that of vectors; coins that are dealt; chains of channels; what the dealer checks; answers
-after the release; protocols beside the main one and the grid.
+Not specified: other kernels under masks; edges of two samples, by pairings, by triples, and
+balanced ones of three and more records; tables of pieces in garbled pairs; grids of triples where
+nobody lies, of levels, or of no counts; noise that is not discrete Laplace; dealt coins; chains of
+channels; what the dealer checks; answers after the release; protocols beside the main one, the grid
+and people.
 
 `python -m spec` writes `spec/vectors/*.json`. `tests/spec` holds that these files are what the
 specification computes today; that umpc computes the same, bit for bit, and refuses every bad
