@@ -40,11 +40,10 @@ of edwards25519 come from the packages `cryptography` and `nacl`; all else stand
 | `cases/` | the vectors' inputs, and how they are written |
 | `__main__.py` | writes the vectors |
 
-Not specified: other kernels under masks; edges of two samples, by pairings, by triples, and
-balanced ones of three and more records; tables of pieces in garbled pairs; grids of triples where
-nobody lies, of levels, or of no counts; noise that is not discrete Laplace; dealt coins; chains of
-channels; what the dealer checks; answers after the release; protocols beside the main one, the grid
-and people.
+Not specified: other kernels under masks; edges of two samples, by pairings, by triples, balanced
+ones of three and more records; tables of pieces in garbled pairs; grids of triples where nobody
+lies, of levels, or of no counts; other noise than discrete Laplace; dealt coins; chains of
+channels; the dealer's checks; answers after the release; protocols beside these.
 
 `python -m spec` writes `spec/vectors/*.json`. `tests/spec` holds that these files are what the
 specification computes today; that umpc computes the same, bit for bit, and refuses every bad
