@@ -8,12 +8,17 @@ import ssl
 from collections.abc import Iterator
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from bench.cluster_demo import Outcome, evaluate, study_in_memory
 from bench.dask_sites import Cluster, cluster
 from umpc.compute.executor import InlineExecutor
+from umpc.crypto.prg import FixedKeyHash
 from umpc.errors import ConfigError, PeerUnavailable
+from umpc.mpc.fss import point
+from umpc.node.people_server import adding_place
+from umpc.node.people_store import added
 from umpc.transport.authority import Authority
 
 RECORDS = 550
@@ -46,6 +51,23 @@ def test_both_sites_may_have_a_cluster_of_their_own(site, alone):
         for place in places:
             place.close()
     assert found == alone
+
+
+def test_keys_of_people_are_added_up_there(site):
+    cells, people, tree_hash = 1000, 50, FixedKeyHash(bytes(range(16)))
+    places = np.arange(people, dtype=np.uint64)
+    roots = np.arange(4 * people, dtype=np.uint64).reshape(2, people, 2)
+    given = point.generate(cells, places, roots, tree_hash), 7 * places, roots[0], tree_hash.key
+
+    async def there() -> list[int]:
+        place = site.place.open()
+        where = adding_place(place)
+        try:
+            return (await asyncio.to_thread(where.run, added, 0, *given)).tolist()
+        finally:
+            place.close()
+
+    assert asyncio.run(there()) == added(0, *given).tolist()
 
 
 def test_a_scheduler_that_asks_for_no_certificate_does_not_exist_here(site):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import pickle
 import sqlite3
 import tracemalloc
 from collections.abc import Iterator
@@ -27,6 +29,7 @@ from tests.support.crowds import (
     opened,
     store_at,
 )
+from umpc.compute.executor import InlineExecutor
 from umpc.crypto.signing import ORDER, is_signature
 from umpc.errors import (
     LedgerError,
@@ -37,6 +40,7 @@ from umpc.errors import (
 )
 from umpc.mpc.fss import point
 from umpc.node import people_store
+from umpc.node.people_server import adding_place
 from umpc.node.people_store import PeopleStore
 from umpc.people import messages
 from umpc.testing import limited, lying
@@ -62,6 +66,29 @@ def bytes_on_disk(folder: Path) -> bytes:
 
 
 # --- the whole way
+
+
+def test_blocks_of_keys_may_be_added_up_elsewhere(pair: Pair):
+    for place, cell in enumerate([3, 7, 3, 15]):
+        pair.send(place, cell)
+    pair.clock.now = CLOSES
+    pair.close()
+    went: list[int] = []
+
+    async def add_up() -> list[int]:
+        class Elsewhere(InlineExecutor):
+            at_once = 2
+
+            async def run(self, function, *arguments, **named):
+                told = pickle.dumps((function, arguments))  # to another machine
+                went.append(len(told))
+                theirs, given = pickle.loads(told)
+                return theirs(*given)
+
+        return await asyncio.to_thread(pair.add_up, adding_place(Elsewhere()))
+
+    assert asyncio.run(add_up()) == np.bincount([3, 7, 3, 15], minlength=16).tolist()
+    assert len(went) == 2, "one block at each aggregator"
 
 
 def test_shares_of_two_stores_add_up_to_the_histogram_of_those_who_told_both(pair: Pair):

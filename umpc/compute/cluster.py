@@ -23,6 +23,7 @@ import secrets
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -76,6 +77,11 @@ class DaskCluster:
         """For each chunk the material of each owner."""
         payloads: list[list[bytes]] = await self.result(await self.submit(_deal, Redacted(task)))
         return payloads
+
+    async def run(self, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+        """A function's result, from a worker that has the function's module."""
+        call = partial(function, *arguments, **named)
+        return await self.result(await self.submit(_run, Redacted(call)))
 
     def close(self) -> None:
         """Let go of the cluster. It computes on for others."""
@@ -216,6 +222,11 @@ def _after(rounds: TaskRounds | UmpcError, heard: Redacted) -> Said | UmpcError:
 def _deal(given: Redacted) -> list[list[bytes]] | UmpcError:
     """For each chunk of a task the material of each owner."""
     return refusal(given.version) or _tried(given.content.payloads)
+
+
+def _run(given: Redacted) -> Any:
+    """A function's result."""
+    return refusal(given.version) or _tried(given.content)
 
 
 def _tried(function: Callable[..., Any], *arguments: Any) -> Any:

@@ -67,6 +67,15 @@ class Executor(Protocol):
         """For each chunk the material of each owner, in party order."""
         ...
 
+    async def run(
+        self,
+        function: Callable[Arguments, Result],
+        *arguments: Arguments.args,
+        **named: Arguments.kwargs,
+    ) -> Result:
+        """A function's result. Function and arguments may go to another machine of the site."""
+        ...
+
     def close(self) -> None:
         """Let go of the place."""
         ...

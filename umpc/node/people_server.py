@@ -17,15 +17,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from operator import attrgetter
 from typing import Any
 
+from umpc.compute.executor import Executor
 from umpc.errors import AuditError, RemoteProtocolError, StudyError, UmpcError
+from umpc.mpc.arrays import WordArray
 from umpc.node.audit.trail import AuditRow, about, of_failure
 from umpc.node.datasets import Dataset, Datasets
-from umpc.node.people_store import PeopleStore
+from umpc.node.people_store import HERE, AddingPlace, PeopleStore
 from umpc.people.messages import PLACES_AT_ONCE, ROW_BYTES
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.protocols.people.terms import key_bytes_of, messages_of, points_of, survey_of
@@ -43,8 +46,29 @@ QUIET_SECONDS = 120
 PARTS_AHEAD = 2
 
 
+def adding_place(workers: Executor | None) -> AddingPlace:
+    """Return the place where this node computes; a cluster's workers take blocks of keys.
+
+    Args: workers: those of the node, whose calls the running event loop awaits.
+    """
+    if workers is None:
+        return HERE
+    loop, most = asyncio.get_running_loop(), workers.at_once
+
+    def each(work: Callable[[range], object], blocks: Sequence[range]) -> None:
+        with ThreadPoolExecutor(min(len(blocks), most)) as pool:
+            list(pool.map(work, blocks))
+
+    def run(function: Callable[..., WordArray], *given: Any) -> WordArray:
+        return asyncio.run_coroutine_threadsafe(workers.run(function, *given), loop).result()
+
+    return AddingPlace(each, run)
+
+
 class PeopleCalls:
     """These calls of a node's servicer. Args: public: what others may know of its errors."""
+
+    workers: Executor | None
 
     def __init__(
         self, identity: Identity, datasets: Datasets, public: Callable[[UmpcError], UmpcError]
@@ -166,7 +190,10 @@ class PeopleCalls:
             verify = credentials_of(self.identity).verify
             points = points_of(call.known, request.certificates, verify, call.caller)
             signed = request.statement, points, list(request.signatures)
-            await told(context, "add up", lambda tell: store.add_up(request.hash, *signed, tell))
+            place = adding_place(self.workers)
+            await told(
+                context, "add up", lambda tell: store.add_up(request.hash, *signed, tell, place)
+            )
             n = int.from_bytes(request.statement[:8], "little")
             await call.record(about("counted", call.study, call.caller, f"{n} people"))
             await context.write(pb.PeopleOpening(opened=pb.PeopleOpened()))

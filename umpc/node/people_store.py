@@ -147,6 +147,28 @@ Message = tuple[OpenedBox, bytes] | MessageRefused
 Taken = OpenedBox | MessageRefused
 
 
+def added(
+    side: int, keys: point.PointKeys, numbers: WordArray, roots: WordArray, hash_key: bytes
+) -> WordArray:
+    """`point.add_up` with the key of its hash, for a machine of the site."""
+    return point.add_up(side, keys, numbers, roots, FixedKeyHash(hash_key))
+
+
+@dataclass(frozen=True)
+class AddingPlace:
+    """Where blocks of places are added up: by default here, on all cores.
+
+    each: does a work for each of several blocks, and returns when all is done. run: the result of a
+    function with these arguments.
+    """
+
+    each: Callable[[Callable[[range], object], Sequence[range]], None] = in_blocks
+    run: Callable[..., WordArray] = lambda function, *given: function(*given)
+
+
+HERE = AddingPlace()
+
+
 class PeopleStore:
     """All that one aggregator keeps of studies of people, in one folder.
 
@@ -496,6 +518,7 @@ class PeopleStore:
         keys: Sequence[bytes],
         signatures: Sequence[bytes],
         tell: Callable[[int, int], None],
+        place: AddingPlace = HERE,
     ) -> None:
         """Add up this aggregator's share of the table, and forget numbers, seed and dealt keys.
 
@@ -505,6 +528,7 @@ class PeopleStore:
             statement, signatures: of both aggregators, in the study's order.
             keys: the points of their certificates.
             tell: is told how many places are added up, of how many.
+            place: where blocks of places are added up.
 
         Raises: RemoteProtocolError if not both signed what this aggregator signed; StudyError 30
             days after the closing time.
@@ -521,33 +545,35 @@ class PeopleStore:
         with self._adding:
             kept = self._in_time(study_hash, COUNTED)
             if kept.state == COUNTED:
-                share = self._summed(kept, tell)
+                share = self._summed(kept, tell, place)
                 self._forget(kept, ADDED, "seed = x'', share = ?", share.tobytes())
                 failpoint("people-added")
                 self._delete_files(kept)
 
-    def _summed(self, kept: KeptSurvey, tell: Callable[[int, int], None]) -> WordArray:
+    def _summed(
+        self, kept: KeptSurvey, tell: Callable[[int, int], None], place: AddingPlace
+    ) -> WordArray:
         """The sum of all counted people's rotated vectors, as `KeptSurvey.shares`."""
         blocks = list(kept.blocks())
         total, plus = kept.shares.copy(), field_add if kept.tagged else np.add
         adding = threading.Lock()
 
         def add(block: range) -> None:
-            part = self._sum_of(kept, block)
+            part = place.run(added, *self._keys_of(kept, block))
             with adding:
                 total[:] = plus(total, part)
 
         for start in range(kept.added, len(blocks), BLOCKS_AT_ONCE):
             some = blocks[start : start + BLOCKS_AT_ONCE]
-            in_blocks(add, some)
+            place.each(add, some)
             change = "UPDATE studies SET share = ?, added = ? WHERE id = ?"
             self._write(change, total.tobytes(), start + len(some), kept.id)
             failpoint("people-part-added")
             tell(some[-1].stop, kept.places)
         return total
 
-    def _sum_of(self, kept: KeptSurvey, block: range) -> WordArray:
-        """The sum over one block of places."""
+    def _keys_of(self, kept: KeptSurvey, block: range) -> tuple[Any, ...]:
+        """The arguments of `added` for one block of places."""
         size = kept.key_bytes
         find = "SELECT place, number FROM rows WHERE study = ? AND place BETWEEN ? AND ?"
         found = self._read(find, kept.id, block.start, block.stop - 1)
@@ -559,7 +585,7 @@ class PeopleStore:
         dealt = point.PointKeys.decode(data, kept.cells, len(block), bool(kept.tagged))
         keys = point.PointKeys(kept.cells, dealt.corrections[:, own], dealt.leaves[own])
         roots = messages.roots(kept, kept.seed, block.start, block.stop)[own]
-        return point.add_up(kept.side, keys, numbers, roots, FixedKeyHash(kept.hash_key))
+        return kept.side, keys, numbers, roots, kept.hash_key
 
     def share(self, study: Study) -> tuple[WordArray, int]:
         """This aggregator's share of the table, as `KeptSurvey.shares`, and n.
