@@ -148,7 +148,7 @@ def encode_pairs(values: list[Element]) -> bytes:
     return encode([part for value in values for part in value])
 
 
-def decode(data: bytes, count: int, check: str, culprit: str) -> list[int]:
+def decode(data: bytes, count: int, check: str, culprit: str | None) -> list[int]:
     """The inverse of `encode`. Another length, or a number that is not below p, is refused."""
     require(len(data) == 8 * count, check, culprit)
     values = [int.from_bytes(part, "little") for part in cut(data, 8)]
