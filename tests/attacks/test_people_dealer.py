@@ -129,8 +129,8 @@ def people(tmp_path) -> Iterator[Callable[..., Answered]]:
 def counts(weight: int) -> Callable[..., PointKeys]:
     """Keys with which the first person counts this often."""
 
-    def generate(honest, cells, places, roots_of_both, tree_hash):
-        keys = honest(cells, places, roots_of_both, tree_hash)
+    def generate(honest, cells, places, roots_of_both, tree_hash, alpha=None):
+        keys = honest(cells, places, roots_of_both, tree_hash, alpha)
         r = int(places[0])
         for sign in (-1, 1):
             leaves = keys.leaves.copy()
@@ -144,9 +144,10 @@ def counts(weight: int) -> Callable[..., PointKeys]:
     return generate
 
 
-def moves(honest, cells, places, roots_of_both, tree_hash):
+def moves(honest, cells, places, roots_of_both, tree_hash, alpha=None):
     """Keys of other cells than the persons know."""
-    return honest(cells, (places + np.uint64(3)) % np.uint64(cells), roots_of_both, tree_hash)
+    moved = (places + np.uint64(3)) % np.uint64(cells)
+    return honest(cells, moved, roots_of_both, tree_hash, alpha)
 
 
 @pytest.mark.parametrize(
