@@ -254,6 +254,14 @@ def test_no_study_is_opened_that_the_budget_cannot_pay(survey):
     lab.open(lab.study())
 
 
+def test_no_study_is_opened_whose_delta_a_site_does_not_allow(survey):
+    lab = survey(4).start(more="[policy]\nmax_delta = 0\n")
+    with pytest.raises(PolicyRefused, match="delta"):
+        lab.open(lab.study().replaced(adversary=LYING_NODES))
+    assert [*lab.folder.glob("*-people/*.places")] == []
+    lab.open(lab.study())
+
+
 def test_too_few_people_give_no_result(survey):
     lab = survey(12, fewest=11).start()
     study = opened(lab, seconds=CLOSING_SECONDS)

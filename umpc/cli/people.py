@@ -132,7 +132,8 @@ def open_study(study: Path, into: Path, doors: tuple[str, ...], quiet: bool) -> 
     """Open STUDY at the dealer and at both aggregators, and write the invitation.
 
     The dealer deals a key for each place, which both aggregators store: a million places of 1,024
-    cells take 176 MB. The command may be repeated. People may answer from `opens` to `closes`.
+    cells take 176 MB, and 240 MB where aggregators may lie. The command may be repeated. People may
+    answer from `opens` to `closes`.
 
     \b
     umpc people open study.toml --into invitation.json --door dealer=dealer.example.org:7444 \\

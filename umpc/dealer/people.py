@@ -58,11 +58,11 @@ from umpc.study.settings import HONEST
 from umpc.transport.files import fsync_folder
 
 MOST_PLACES = 1 << 26
-"""Places of all studies of a folder that are not over: up to 27 GB on disk."""
+"""Places of all studies of a folder that are not over: up to 31 GB on disk."""
 KEPT_SECONDS = 30 * 86400
 """The time after closing in which aggregators may ask about their total."""
 BLOCKS_AT_ONCE = 16
-"""Blocks of keys that are put on disk together: 11 MB at 1,000 cells."""
+"""Blocks of keys that are put on disk together: at most 16 MB at 1,000 cells."""
 BLOCKS = MOST_PLACES // PLACES_AT_ONCE
 """The most blocks of a study. A block's row has the number id of the study · BLOCKS + block."""
 BOTH = 3

@@ -32,8 +32,9 @@ from umpc.node.people_store import HERE, AddingPlace, PeopleStore
 from umpc.people.messages import PLACES_AT_ONCE, ROW_BYTES
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.protocols.people.terms import key_bytes_of, messages_of, points_of, survey_of
-from umpc.protocols.registry import check_new_run, decode_study
+from umpc.protocols.registry import check_new_run, decode_study, delta_of
 from umpc.study.document import Study, dealer_of
+from umpc.study.sizes import Sizes
 from umpc.transport.blocking import KEY_BYTES, progress, pulled, take_places, told
 from umpc.transport.identity import Identity, credentials_of
 from umpc.transport.status import refusal_of
@@ -110,8 +111,10 @@ class PeopleCalls:
         self.datasets.check(study)
         check_new_run(study)
         dataset.admission.admit(study)
-        # people send only where their study can be run
-        dataset.ledger.check_room(study.exact_epsilon)
+        # people send only where their study could be run today
+        delta = delta_of(Sizes(study, messages_of(study).places))
+        dataset.admission.permit_delta(delta)
+        dataset.ledger.check_room(study.exact_epsilon, delta)
         assert dataset.people is not None  # an aggregator alone admits it
         return dataset.people
 

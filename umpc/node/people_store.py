@@ -87,7 +87,8 @@ CREATE TABLE IF NOT EXISTS studies (
   hash BLOB NOT NULL UNIQUE, cells, places, fewest, id INTEGER PRIMARY KEY, state, side,
   opens, closes, epsilon, enrolled, document, box_secret, seed DEFAULT x'', taken DEFAULT 0,
   dealt DEFAULT x'', statement DEFAULT x'', signature DEFAULT x'', added DEFAULT 0,
-  share DEFAULT x'', tagged DEFAULT 0, checking DEFAULT 0);
+  share DEFAULT x'', tagged DEFAULT 0, checking DEFAULT 0,
+  signatures DEFAULT x'');
 CREATE TABLE IF NOT EXISTS rows (
   study INTEGER NOT NULL, place INTEGER NOT NULL, number INTEGER, receipt BLOB NOT NULL,
   PRIMARY KEY (study, place)) WITHOUT ROWID;
@@ -124,6 +125,7 @@ class KeptSurvey(Survey):
     share: bytes = field(repr=False)
     tagged: int
     checking: int
+    signatures: bytes
 
     @property
     def key_bytes(self) -> int:
@@ -546,7 +548,10 @@ class PeopleStore:
             kept = self._in_time(study_hash, COUNTED)
             if kept.state == COUNTED:
                 share = self._summed(kept, tell, place)
-                self._forget(kept, ADDED, "seed = x'', share = ?", share.tobytes())
+                both = b"".join(signatures)
+                self._forget(
+                    kept, ADDED, "seed = x'', share = ?, signatures = ?", share.tobytes(), both
+                )
                 failpoint("people-added")
                 self._delete_files(kept)
 
@@ -592,15 +597,15 @@ class PeopleStore:
 
         Args: study: the counted one.
 
-        Raises: StudyError if it has not this aggregator's own statement and signature, as stored,
-            or if a check was opened that has not passed.
+        Raises: StudyError if it has not the statement and both signatures by which the share was
+            added up, byte by byte, or if a check was opened that has not passed.
         """
         kept = self._kept(survey_of(study).hash, ADDED, ADDED)
         self._check_unopened(kept)
         counted = terms_of(study).signed
-        # another spelling of a signature would be another study, with a release of its own
-        own = counted and (counted.statement, counted.signatures[kept.side])
-        if own != (kept.statement, kept.signature):
+        # another signature of either, or another spelling, would be another study to release
+        own = counted and (counted.statement, b"".join(counted.signatures))
+        if own != (kept.statement, kept.signatures):
             raise StudyError(
                 f"{self._name} has signed another list of people than the study has: run the study "
                 "file again, and it takes the list from both aggregators"
@@ -625,8 +630,8 @@ class PeopleStore:
         if kept.checking:
             raise StudyError(
                 f"{self._name} opened the check of this study's people, and it has not passed: an "
-                "aggregator or the coordinator lied, or the line was cut just then. It opens only "
-                "once. Make a new study under another name: people must come again"
+                "aggregator or the coordinator lied, or the line was cut just then. It then "
+                "opens no other one. Make a new study under another name: people must come again"
             )
 
     # --- forgetting -------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from tests.support.studies import AUC, KENDALL, Entropy
 from umpc.api.description import describe_study
 from umpc.coordinator.studyfile import load_study_file
 from umpc.coordinator.studyfile_text import field_entry, write_study_file
-from umpc.errors import StudyError
+from umpc.errors import RangeError, StudyError
 from umpc.people.places import keys_digest, new_tokens, write_keys
 from umpc.protocols.people.settings import seconds_of
 from umpc.protocols.people.terms import (
@@ -100,6 +100,14 @@ SIGNED = terms_of(closed(STUDY, 9)).counted
 def test_terms_that_fit_no_study_are_refused(changes, reason):
     with pytest.raises(StudyError, match=reason):
         checked(with_terms(STUDY, **changes))
+
+
+def test_a_sum_that_many_people_would_overflow_is_refused_before_anybody_comes():
+    wide = (FieldText("x", "0", "65536", whole=True),)
+    square = STUDY.replaced(fields=wide, kernels=("abs(a.x - b.x)*abs(a.x - b.x)",))
+    assert checked(with_terms(square, places=100))
+    with pytest.raises(RangeError, match="narrow the fields' bounds"):
+        checked(with_terms(square, places=1 << 20))
 
 
 @pytest.mark.parametrize(

@@ -142,11 +142,11 @@ class Ledger(LedgerQueries):
             self._account.open[study] = cost
             self._names[study] = name
 
-    def check_room(self, epsilon: Fraction) -> None:
+    def check_room(self, epsilon: Fraction, delta: Fraction) -> None:
         """Check that so much could be reserved now. Nothing is. Raises: InsufficientBudget."""
         with self._alone():
             self._expire()
-            self._check_left(BudgetCost(epsilon, None, ()))
+            self._check_left(BudgetCost(epsilon, delta, ()))
 
     def reserve_delta(self, study: bytes, delta: Fraction, events: tuple[Event, ...] = ()) -> None:
         """Reserve δ too, even if it is 0: without it nothing is charged. Raises: as `reserve`.

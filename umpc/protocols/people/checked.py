@@ -164,8 +164,8 @@ class CheckedTotal:
 
 
 FAILED = (
-    "an aggregator or the coordinator lied, and nobody can say who. No share was made. The answers "
-    "are spent: make a new study, and people must come again"
+    "an aggregator or the coordinator lied, or a machine of theirs failed, and nobody can say who. "
+    "No share was made. The answers are spent: make a new study, and people must come again"
 )
 
 
@@ -201,7 +201,7 @@ class PeopleDealing(GridDealing):
                 step=STEP,
             )
         seeds, masks = self._seeds, self._sum_of_masks()
-        self._seeds = []
+        alpha, self.alpha, self._seeds = field.constant(self.alpha), None, []
         digests = {each[:DIGEST_BYTES] for each in questions}
         # with two totals, a liar could choose one after the coin
         if len(digests) != 1 or len(questions) != len(seeds):
@@ -211,7 +211,7 @@ class PeopleDealing(GridDealing):
                 culprit=relay,
                 step=STEP,
             )
-        attempt, alpha = self.attempt.id, field.constant(self.alpha)
+        attempt = self.attempt.id
         # the coin is drawn when the total is fixed
         coin = self._entropy(SEED_BYTES)
         chi = challenge(attempt, coin, len(masks))

@@ -23,7 +23,7 @@ from umpc.protocols.base.promise import DEALER, Promise, PromiseTerms, Trust
 from umpc.protocols.base.protocol import Dealing, Line, StudyProtocol, Variant
 from umpc.protocols.base.seed_agreement import Entropy
 from umpc.protocols.grid.attempt import GridAttempt, total_statement
-from umpc.protocols.grid.binding import cost_of, grid_of
+from umpc.protocols.grid.binding import cost_of, grid_of, ring_of
 from umpc.protocols.grid.protocol import GridCoordinator, GridProtocol, TotalOfTables
 from umpc.protocols.people.checked import (
     ASKS,
@@ -50,7 +50,7 @@ from umpc.study.document import Study
 from umpc.study.messages import Frame
 from umpc.study.report import Report
 from umpc.study.settings import HONEST, LYING_NODES, Settings
-from umpc.study.sizes import Member
+from umpc.study.sizes import Member, Sizes
 
 if TYPE_CHECKING:
     from umpc.protocols.base.node import NodeSide
@@ -98,6 +98,8 @@ class PeopleProtocol(GridProtocol):
                 f'a study of protocol = "people" has 2 to {MOST_CELLS:,} cells, and these fields '
                 f"have {grid.cells:,}: {grid.text}; give the fields bins"
             )
+        # before anybody comes: the sum of all of them must fit
+        ring_of(Sizes(study, terms_of(study).places))
 
     def describe(self, study: Study) -> Iterator[Line]:
         yield from super().describe(study)
