@@ -18,11 +18,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from umpc.crypto import field
-from umpc.crypto.ring import Ring
 from umpc.crypto.signing import Verify
 from umpc.errors import LocalProtocolError, ProvenLie, RemoteProtocolError, UmpcError
 from umpc.mpc.arrays import Words
-from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import require
 from umpc.planning.reference_table import PredictedError, ReferenceTable
 from umpc.protocols.base.bins import bias_of_bins, read_bins
@@ -510,15 +508,6 @@ class GridCoordinator(UMpcCoordinator):
         grid = grid_of(self.study)
         if self.study.preprocessing == "none":
             check_transfers(self.study, members, grid, ring.bits - 1)
-
-    def _ring(self, sizes: Sizes) -> Ring:
-        return ring_of(sizes)
-
-    def _make_attempt(self, members: Sequence[Member], openings: Sequence[bytes]) -> SharedAttempt:
-        return grid_attempt(self.study, members, openings)
-
-    def _cost(self, attempt: SharedAttempt, *, prepared: bool) -> Cost:
-        return cost_of(require(attempt, GridAttempt))
 
     def _limits(self, sums: Sequence[SumReport]) -> Limits | None:
         return limits_of(self.study, sums)

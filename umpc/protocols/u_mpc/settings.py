@@ -310,6 +310,10 @@ class Law(Protocol):
         """The standard deviation."""
         ...
 
+    def tail_bound(self) -> int:
+        """An integer that the noise exceeds in magnitude with a probability of at most 2^-64."""
+        ...
+
 
 def sum_reports(
     sizes: Sizes,
