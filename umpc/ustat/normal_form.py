@@ -17,6 +17,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import chain
 from math import gcd, lcm
 from typing import TypeAlias
 
@@ -54,6 +55,10 @@ class FieldAtom:
     def records(self) -> frozenset[int]:
         return frozenset((self.record,))
 
+    @property
+    def fields(self) -> frozenset[str]:
+        return frozenset((self.name,))
+
 
 @dataclass(frozen=True)
 class BitAtom:
@@ -80,6 +85,10 @@ class BitAtom:
     @property
     def records(self) -> frozenset[int]:
         return self.form.records
+
+    @property
+    def fields(self) -> frozenset[str]:
+        return self.form.fields
 
 
 @dataclass(frozen=True)
@@ -108,12 +117,11 @@ class LogicAtom:
 
     @cached_property
     def records(self) -> frozenset[int]:
-        return frozenset(
-            record
-            for conjunction in self.function
-            for factor in conjunction
-            for record in factor.records
-        )
+        return frozenset(chain.from_iterable(form.records for form in forms(self.function)))
+
+    @cached_property
+    def fields(self) -> frozenset[str]:
+        return frozenset(chain.from_iterable(form.fields for form in forms(self.function)))
 
 
 Atom: TypeAlias = FieldAtom | BitAtom | LogicAtom
@@ -142,9 +150,14 @@ class Polynomial:
     @cached_property
     def records(self) -> frozenset[int]:
         """The records of the edge on which the value depends."""
-        return frozenset(
-            record for monomial, _ in self.terms for atom, _ in monomial for record in atom.records
-        )
+        atoms = (atom for monomial, _ in self.terms for atom, _ in monomial)
+        return frozenset(chain.from_iterable(atom.records for atom in atoms))
+
+    @cached_property
+    def fields(self) -> frozenset[str]:
+        """The names of the fields on which the value depends."""
+        atoms = (atom for monomial, _ in self.terms for atom, _ in monomial)
+        return frozenset(chain.from_iterable(atom.fields for atom in atoms))
 
     @property
     def constant_term(self) -> Fraction:

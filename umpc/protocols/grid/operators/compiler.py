@@ -27,6 +27,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import reduce
 from typing import Self
 
 import numpy as np
@@ -52,7 +53,7 @@ from umpc.protocols.grid.operators.triples import TripleForm, TripleTerms, tripl
 from umpc.ustat import polynomial as poly
 from umpc.ustat.clear import Columns, evaluate_exact
 from umpc.ustat.kernel import Kernel
-from umpc.ustat.normal_form import BitAtom, FieldAtom, Monomial, Polynomial
+from umpc.ustat.normal_form import Atom, BitAtom, FieldAtom, Monomial, Polynomial
 from umpc.ustat.polynomial import relabel
 from umpc.ustat.schema import Schema
 
@@ -313,18 +314,13 @@ def substituted(polynomial: Polynomial, axis: Axis, pivot: str) -> Polynomial:
 
     Raises: KernelError where it grows too large.
     """
-    total = poly.constant(0)
-    for monomial, coefficient in polynomial.terms:
-        product = poly.constant(coefficient)
-        for factor, power in monomial:
-            is_pivot = isinstance(factor, FieldAtom) and factor.name == pivot
-            part = poly.atom(factor)
-            if is_pivot:
-                part = _solved(axis, pivot, min(factor.records))
-            for _ in range(power):
-                product = poly.multiply(product, part)
-        total = poly.add(total, product)
-    return total
+
+    def replaced(factor: Atom) -> Polynomial:
+        if isinstance(factor, FieldAtom) and factor.name == pivot:
+            return _solved(axis, pivot, factor.record)
+        return poly.atom(factor)
+
+    return poly.mapped(polynomial, replaced)
 
 
 def _solved(axis: Axis, pivot: str, record: int) -> Polynomial:
@@ -416,9 +412,8 @@ def _mean_with_transpose(terms: Iterable[ProductTerm]) -> list[TableEntry]:
 
 def _swapped(bits: Iterable[BitAtom]) -> list[tuple[int, frozenset[BitAtom]]]:
     """A product of bits with its two records exchanged, as a sum of products of bits."""
-    product = poly.constant(1)
-    for bit in bits:
-        product = poly.multiply(product, relabel(poly.atom(bit), {0: 1, 1: 0}))
+    swapped = (relabel(poly.atom(bit), {0: 1, 1: 0}) for bit in bits)
+    product = reduce(poly.multiply, swapped, poly.constant(1))
     return [
         (int(coefficient), frozenset(f for f, _ in monomial if isinstance(f, BitAtom)))
         for monomial, coefficient in product.terms

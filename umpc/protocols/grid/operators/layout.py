@@ -21,13 +21,12 @@ import numpy as np
 from umpc.errors import RangeError
 from umpc.mpc.arrays import Integers, Words
 from umpc.protocols.grid.operators.axis import ONE, Axis, field_axis
-from umpc.protocols.grid.operators.cuts import uses_more_than_order
-from umpc.protocols.grid.operators.splitting import fields_in
 from umpc.ustat.blocks import CACHED, in_blocks
 from umpc.ustat.clear import Columns
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.normal_form import Atom, Monomial, Polynomial
 from umpc.ustat.polynomial import evaluate_local
+from umpc.ustat.ranges import beyond_order
 from umpc.ustat.schema import Schema
 
 
@@ -139,7 +138,7 @@ def divide(local: Monomial, axes: Sequence[Axis]) -> tuple[Monomial, tuple[Monom
     rest: list[tuple[Atom, int]] = []
     decided: list[list[tuple[Atom, int]]] = [[] for _ in axes]
     for factor, power in local:
-        names = fields_in(factor)
+        names = factor.fields
         owner = next((k for k, axis in enumerate(axes) if names <= {axis.name}), None)
         (rest if owner is None else decided[owner]).append((factor, power))
     return tuple(rest), tuple(map(tuple, decided))
@@ -158,7 +157,7 @@ def _without_one(axes: Sequence[Axis]) -> list[Axis]:
 
 def _names(monomial: Monomial) -> Iterator[str]:
     for factor, _ in monomial:
-        yield from fields_in(factor)
+        yield from factor.fields
 
 
 def _order(monomial: Monomial) -> tuple[object, ...]:
@@ -220,7 +219,7 @@ def _ways(axis: Axis, kept: int, kernels: Sequence[Kernel], binned: Container[st
     field = kernels[0].schema[axis.field]
     steps = ceil((axis.size - 1) / (kept - 1))
     way = f"a resolution of {field.resolution * steps} or more"
-    if any(uses_more_than_order(kernel.polynomial, field.name) for kernel in kernels):
+    if any(field.name in beyond_order(kernel.expression) for kernel in kernels):
         return f" ({way})"
     return f" ({way}, or {kept} bins)"
 

@@ -19,10 +19,10 @@ record in the middle is always called 0.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -358,13 +358,7 @@ def _unscaled(term: ProductTerm) -> Polynomial:
     for record, local in enumerate(term.local):
         own = Polynomial(((local, Fraction(1)),))
         product = poly.multiply(product, relabel(own, {0: record}))
-    return _times_bits(product, term.bits)
-
-
-def _times_bits(product: Polynomial, bits: Iterable[BitAtom]) -> Polynomial:
-    for bit in bits:
-        product = poly.multiply(product, poly.atom(bit))
-    return product
+    return reduce(poly.multiply, map(poly.atom, term.bits), product)
 
 
 def _without_triangle(term: ProductTerm) -> Polynomial:
