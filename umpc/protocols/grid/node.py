@@ -35,7 +35,6 @@ from umpc.crypto.rounds import Protocol
 from umpc.crypto.signing import Credentials
 from umpc.errors import EncodingError, LocalProtocolError
 from umpc.mpc.arrays import Words
-from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk, require
 from umpc.mpc.masked.material import dealt_bytes
 from umpc.protocols.base.node import NodeAggregation
@@ -58,6 +57,7 @@ class GridNode(UMpcNode):
     """One node, one study, one attempt. Args: as in SeedAgreement."""
 
     _table: NodeTable | None = None
+    _attempt_of = staticmethod(grid_attempt)
 
     @property
     def aggregation(self) -> NodeAggregation:
@@ -74,9 +74,6 @@ class GridNode(UMpcNode):
     def grid_attempt(self) -> GridAttempt:
         """The attempt, once it has begun."""
         return require(self.attempt, GridAttempt)
-
-    def _make_attempt(self, openings: Sequence[bytes]) -> SharedAttempt:
-        return grid_attempt(self.study, self._agreed(openings), openings)
 
     # --- prepare -------------------------------------------------------------------------------
 
@@ -143,17 +140,13 @@ def _as_they_are(shares: Elements) -> Protocol[Elements]:
 # --- node table -----------------------------------------------------------------------------------
 
 
-class NodeTable:
+class NodeTable(NodeAggregation):
     """One node's part of one attempt.
 
     Args:
         seed: the dealer's, of this node's mask. It is forgotten when the share is made.
         own, keys: what the node signs with, and all nodes' public keys.
     """
-
-    exchanges = 1
-    answers = 1
-    asks = 0
 
     def __init__(
         self,
@@ -232,10 +225,6 @@ class NodeTable:
         self._hash.update(frame.payload)
         self._came += 1
         return self._came == layout.frames
-
-    def hear(self, frame: Frame, dealer: bytes) -> bool:
-        """There is no answer."""
-        raise LocalProtocolError("the dealer of a grid answers where nodes may lie")
 
     @property
     def _statement(self) -> bytes:

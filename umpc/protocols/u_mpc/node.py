@@ -38,7 +38,7 @@ from umpc.errors import LocalProtocolError
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.backends import backend_of, tosses_apart, transfers_of
 from umpc.mpc.cells import Cells
-from umpc.mpc.chunks import AHEAD, Chunk
+from umpc.mpc.chunks import AHEAD, Chunk, require
 from umpc.mpc.garbled.cells import GarbledCells
 from umpc.mpc.masked.cells import CommitteeTransfers, SharedCells
 from umpc.mpc.masked.tasks import OwnerBatch
@@ -83,9 +83,7 @@ class UMpcNode(NodeSide):
 
     @property
     def attempt(self) -> SharedAttempt:
-        if self._attempt is None:
-            raise LocalProtocolError("the attempt has not begun")
-        return self._attempt
+        return require(super().attempt, SharedAttempt)
 
     @property
     def delta(self) -> Fraction:
@@ -132,8 +130,10 @@ class UMpcNode(NodeSide):
         )
         return attempt
 
+    _attempt_of = staticmethod(shared_attempt)
+
     def _make_attempt(self, openings: Sequence[bytes]) -> SharedAttempt:
-        return shared_attempt(self.study, self._agreed(openings), openings)
+        return self._attempt_of(self.study, self._agreed(openings), openings)
 
     def own_noise(self, attempt: SharedAttempt) -> list[int]:
         """The number that this node adds to each sum; in a committee the first member's offset."""

@@ -139,10 +139,22 @@ class UMpc(StudyProtocol):
         return NOISE_IN_WORDS[noise]
 
     def with_less_noise(self, study: Study) -> Study | None:
-        return with_committee(study)
+        if study.noise != "distributed" or len(study.nodes) <= USUAL_COMMITTEE:
+            return None
+        if study.adversary != HONEST or study.exact_epsilon > MOST_EPSILON_IN_MPC:
+            return None
+        return study.replaced(noise="in_mpc")
 
     def describe_gain(self, noise: str, nodes: int, max_colluding: int) -> str:
-        return gain_of_committee(noise, nodes, max_colluding)
+        honest = nodes - max_colluding
+        if noise != "distributed" or nodes <= USUAL_COMMITTEE or honest >= nodes:
+            return ""
+        # variance of N parts calibrated for h: N/h of one draw
+        times = sqrt(nodes / honest)
+        return (
+            f'noise = "in_mpc" has 1/{times:.3g} of this noise\'s standard deviation; '
+            f"`umpc plan` says at how many bytes"
+        )
 
     def describe_coins(self, coins: str) -> str:
         return COINS_IN_WORDS[coins]
@@ -214,12 +226,8 @@ class UMpc(StudyProtocol):
         if study.adversary != HONEST:
             for deviation in self._deviations(sizes.if_honest):
                 yield "", f'{deviation:.4g} if adversary = "{HONEST}"'
-        source = f"{cost.bytes_dealt:,} of them from the dealer"
         yield "rounds", f"{cost.rounds}, the reveal included"
-        yield (
-            "bytes",
-            f"{cost.bytes_online:,} online, {cost.bytes_offline:,} before, {source}",
-        )
+        yield "bytes", traffic(cost)
         if shared(attempt).makes_ahead:
             ahead = predict(shared(attempt), prepared=True)
             yield (
@@ -257,36 +265,19 @@ class UMpc(StudyProtocol):
         return {**found, "dealer": dealer}
 
 
+def traffic(cost: Cost) -> str:
+    """The bytes of a run, in words."""
+    return (
+        f"{cost.bytes_online:,} online, {cost.bytes_offline:,} before, {cost.bytes_dealt:,} of "
+        f"them from the dealer"
+    )
+
+
 def shared(attempt: Attempt) -> SharedAttempt:
     """An attempt over shared edges. Raises: LocalProtocolError for any other."""
     if not isinstance(attempt, SharedAttempt):
         raise LocalProtocolError("an attempt over shared edges was expected")
     return attempt
-
-
-# --- drawn committee ------------------------------------------------------------------------------
-
-
-def with_committee(study: Study) -> Study | None:
-    """The study with noise that a committee draws, where that is not usual; else None."""
-    if study.noise != "distributed" or len(study.nodes) <= USUAL_COMMITTEE:
-        return None
-    if study.adversary != HONEST or study.exact_epsilon > MOST_EPSILON_IN_MPC:
-        return None
-    return study.replaced(noise="in_mpc")
-
-
-def gain_of_committee(noise: str, nodes: int, max_colluding: int) -> str:
-    """How much less noise a committee would add, in words; empty where that is the usual one."""
-    honest = nodes - max_colluding
-    if noise != "distributed" or nodes <= USUAL_COMMITTEE or honest >= nodes:
-        return ""
-    # variance of N parts calibrated for h: N/h of one draw
-    times = sqrt(nodes / honest)
-    return (
-        f'noise = "in_mpc" has 1/{times:.3g} of this noise\'s standard deviation; '
-        f"`umpc plan` says at how many bytes"
-    )
 
 
 # --- coordinator ----------------------------------------------------------------------------------

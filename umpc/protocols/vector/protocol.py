@@ -206,6 +206,8 @@ def _root(number: int) -> Fraction:
 class VectorNode(UMpcNode):
     """One node, one study, one attempt. Args: as in SeedAgreement."""
 
+    _attempt_of = staticmethod(vector_attempt)
+
     def __init__(
         self, own: Credentials, study: Study, columns: Columns, records: int, entropy: Entropy
     ):
@@ -216,9 +218,6 @@ class VectorNode(UMpcNode):
     @property
     def delta(self) -> Fraction:
         return self.study.exact_delta
-
-    def _make_attempt(self, openings: Sequence[bytes]) -> SharedAttempt:
-        return vector_attempt(self.study, self._agreed(openings), openings)
 
     def own_noise(self, attempt: SharedAttempt) -> list[int]:
         return [law.draw(self._random_bits) for law in noise_of_vector(attempt.sizes)]
