@@ -132,6 +132,7 @@ class Conductor:
         ]
         sent = [(*before.sent, *last.sent) for before, last in zip(ready, released, strict=True)]
         heaps = self.side.heaps.heaps_received if self.side.heaps else []
+        names = self.side.names
         measured = Measured(
             rounds=max(answer.rounds for answer in ready) + 1 + bool(asked or heaps),
             **count_online(sent, revealed, asked, heaps),
@@ -140,7 +141,7 @@ class Conductor:
             seconds_offline=online - offline,
             seconds_total=seconds_total,
             prepared=is_ahead,
-            timeline=self._timeline(),
+            timeline=tuple(sorted(self.moments, key=lambda each: names.index(each.node))),
             finished=utc_text(),
             prepared_at=prepared_at if is_ahead else "",
         )
@@ -378,11 +379,6 @@ class Conductor:
             parties = [*asked_links, *self.shufflers]
         await each(parties, step, ask)
         return [found[link.node.name] for link in asked_links]
-
-    def _timeline(self) -> tuple[Moment, ...]:
-        """All moments, node after node in the study's order."""
-        names = self.side.names
-        return tuple(sorted(self.moments, key=lambda moment: names.index(moment.node)))
 
     @staticmethod
     def _elapsed(since: float) -> float:

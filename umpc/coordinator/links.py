@@ -124,12 +124,10 @@ class NodeLink:
 
         Raises: the node's own failure as it sent it, PeerLost, StepTimeout, RemoteProtocolError.
         """
-        async with self._stream.deadline(step, seconds):
-            self._note(self.node.name, step, 0, 1)
-            await self._write(message)
-            answer = await self._answer(step, kinds)
-            self._note(self.node.name, step, 1, 1)
-            return answer
+        self._note(self.node.name, step, 0, 1)
+        answer = await self.deliver(step, [message], kinds, seconds)
+        self._note(self.node.name, step, 1, 1)
+        return answer
 
     async def collect(
         self,

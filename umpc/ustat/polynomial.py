@@ -249,7 +249,9 @@ def _reduce(monomial: Monomial) -> list[tuple[Monomial, Fraction]]:
     for factor in powers:
         if not (isinstance(factor, BitAtom) and factor.kind == "equal" and _is_linear(factor.form)):
             continue
-        (leading, coefficient), *others = _constant_last(factor.form)
+        # the constant term is the last
+        terms = sorted(factor.form.terms, key=lambda term: term[0] == ())
+        (leading, coefficient), *others = terms
         ((first, _),) = leading
         if isinstance(first, FieldAtom) and first in powers:
             # P = 0 says that first = −(others) / coefficient
@@ -257,11 +259,6 @@ def _reduce(monomial: Monomial) -> list[tuple[Monomial, Fraction]]:
             rest = tuple((a, p - (a == first)) for a, p in monomial if a != first or p > 1)
             return list(multiply(Polynomial(((rest, Fraction(1)),)), solved).terms)
     return [(monomial, Fraction(1))]
-
-
-def _constant_last(form: Polynomial) -> list[tuple[Monomial, Fraction]]:
-    """The terms, of which the constant one is the last."""
-    return sorted(form.terms, key=lambda term: term[0] == ())
 
 
 def _is_linear(form: Polynomial) -> bool:

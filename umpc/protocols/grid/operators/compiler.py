@@ -226,7 +226,7 @@ class _Factors:
 def _best(polynomials: Sequence[Polynomial], schema: Schema) -> _Factors:
     """The terms in the variables with the fewest cells."""
     parts = _Factors.of(polynomials)
-    for axis in best_axes_first(parts.compared(schema)):
+    for axis in sorted(parts.compared(schema), key=lambda axis: -axis.size):
         for pivot in pivots(axis):
             # x = ±(u − y): fewer features with u as an axis
             changed = [substituted(each, axis, pivot) for each in parts.polynomials]
@@ -333,12 +333,6 @@ def _solved(axis: Axis, pivot: str, record: int) -> Polynomial:
         elif isinstance(factor, FieldAtom):
             parts.append(poly.atom(FieldAtom(record, factor.name)).scaled(-coefficient))
     return poly.add(*parts).scaled(sign)
-
-
-def best_axes_first(axes: Sequence[Axis]) -> list[Axis]:
-    """The axes of several fields, the widest first."""
-    several = [axis for axis in axes if any(pivots(axis))]
-    return sorted(several, key=lambda axis: -axis.size)
 
 
 # --- symmetry -------------------------------------------------------------------------------------
