@@ -52,10 +52,6 @@ def _prepared_at(answers: Sequence[Proposed]) -> str:
     return utc_text(max(waited)) if waited and all(waited) else ""
 
 
-def expect_nothing(attempt: Attempt) -> None:
-    """A run whose length nobody asks for."""
-
-
 async def hear_nobody(attempt: bytes, statements: Sequence[bytes], hear: Hear) -> None:
     """There is no dealer that answers."""
     raise LocalProtocolError("a dealer's answer was due in a study that has none")
@@ -83,7 +79,7 @@ class Conductor:
     tell: Tell
     started: float
     shufflers: list[ShufflerLink]
-    expect: Expect
+    expect: Expect | None
     losses: Losses
     hear_dealer: HearDealer = hear_nobody
 
@@ -231,7 +227,7 @@ class Conductor:
 
     def _begin_forecast(self) -> None:
         """The nodes work meanwhile, and a run does not fail for want of a forecast."""
-        if self.expect is not expect_nothing:
+        if self.expect is not None:
             self._told = asyncio.create_task(asyncio.to_thread(self.expect, self.side.attempt))
             self._told.add_done_callback(_look_away)
 
