@@ -208,10 +208,6 @@ class NodeTable(NodeAggregation):
             yield layout.frame(HISTOGRAM, start, layout.ring.plus(own, mask))
 
     def take(self, frame: Frame) -> bool:
-        """The next frame of the total. Returns: whether it was the last one.
-
-        Raises: RemoteProtocolError naming the coordinator.
-        """
         if not self._is_masked:
             raise LocalProtocolError("the total comes after this node's own table has left")
         layout = self.attempt.layout
@@ -233,7 +229,6 @@ class NodeTable(NodeAggregation):
         return total_statement(self.attempt.id, self._hash.digest())
 
     def sign(self) -> bytes:
-        """The node's signature of the total."""
         return self._own.sign(self._statement)
 
     def confirm(self, signatures: Sequence[bytes]) -> None:

@@ -285,10 +285,6 @@ class TotalOfTables(CoordinatorAggregation):
         self._came = [0] * len(attempt.members)
 
     def add(self, node: int, frame: Frame) -> bool:
-        """Add a node's next frame. Returns: whether it was the last one.
-
-        Raises: RemoteProtocolError naming the node, also for a frame that it sent before.
-        """
         layout = self.attempt.layout
         name = self.attempt.members[node].name
         # spec/grid.py, `run`: ĥ_u, uniform without the node's seed
@@ -300,7 +296,6 @@ class TotalOfTables(CoordinatorAggregation):
         return self._came[node] == layout.frames
 
     def told(self, node: int) -> Iterator[Frame]:
-        """The frames that a node is told in this exchange."""
         return self.total()
 
     def total(self) -> Iterator[Frame]:
@@ -320,7 +315,6 @@ class TotalOfTables(CoordinatorAggregation):
         return state.digest()
 
     def check_signed(self, signatures: Sequence[bytes]) -> None:
-        """Every node must have signed this total. Raises: RemoteProtocolError naming the node."""
         # each node's signature, where it comes from
         statement = total_statement(self.attempt.id, self.digest)
         check_signed(statement, self.attempt.members, self._keys, signatures, None)
@@ -352,10 +346,6 @@ class VerifiedTotal(TotalOfTables):
         return [incomplete(each.parts[self._exchange]) for each in self.transcript.said]
 
     def add(self, node: int, frame: Frame) -> bool:
-        """A node's next frame. Returns: whether it was the last one of the exchange.
-
-        Raises: RemoteProtocolError naming the node.
-        """
         name = self.attempt.members[node].name
         due = self._due[node]
         if not self._exchange and not self.tables[node].is_complete:
@@ -423,7 +413,6 @@ class VerifiedTotal(TotalOfTables):
         return self.transcript.questions(self._root)
 
     def hear(self, frame: Frame, dealer: bytes) -> bool:
-        """The next frame of the dealer's answer. Returns: whether it was the last one."""
         return self.answer.hear(frame, dealer, self._verify)
 
     def check_signed(self, signatures: Sequence[bytes]) -> None:

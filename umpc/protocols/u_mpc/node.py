@@ -60,7 +60,7 @@ INNER_CHUNK = 1 << 17
 """Edges inside the node that are evaluated at once."""
 
 
-class UMpcNode(NodeSide):
+class UMpcNode(NodeSide, MeshSide):
     """One node, one study, one attempt. Args: as in SeedAgreement."""
 
     _attempt: SharedAttempt | None = None
@@ -150,7 +150,6 @@ class UMpcNode(NodeSide):
 
     @property
     def peers(self) -> tuple[int, ...]:
-        """The nodes with which this node exchanges messages."""
         return self.attempt.peers(self.index)
 
     @property
@@ -161,7 +160,6 @@ class UMpcNode(NodeSide):
 
     @cached_property
     def tosses_early(self) -> bool:
-        """Whether `set_up` and `toss` may come before the seed, which the dealer sends."""
         return self.attempt.needs_dealer and tosses_apart(self.study)
 
     def receive_seed(self, node_seed: bytes) -> None:
@@ -205,11 +203,9 @@ class UMpcNode(NodeSide):
         return tuple(filter(channels.has_channel, self.peers)) if channels else ()
 
     def channel(self, peer: int) -> CorrelatedSender | CorrelatedReceiver:
-        """This node's end of its channel to a peer, after all set-ups."""
         return self._with_channels().channel(peer)
 
     def take_up(self, peer: int, channel: CorrelatedSender | CorrelatedReceiver) -> None:
-        """Use a channel to a peer, once, in place of `set_up`."""
         self._with_channels().take_up(peer, channel)
 
     def _with_channels(self) -> GarbledCells | CommitteeTransfers:
@@ -240,19 +236,13 @@ class UMpcNode(NodeSide):
     # --- evaluate ------------------------------------------------------------------------------
 
     def fields_for(self, peer: int) -> list[Message]:
-        """Round 1: this node's records that occur in an edge with the peer, masked or as labels."""
         # Sinh & Ramon 2025, 3.1, step 1: records under masks, or labels
         return self.cells.fields_for(peer)
 
     def due_fields(self, peer: int) -> list[Message]:
-        """The messages that the peer must send in round 1, without their content."""
         return backend_of(self.study).field_shapes(self.attempt, peer, self.index)
 
     def receive_fields(self, peer: int, messages: Sequence[Message]) -> None:
-        """Round 1 from a peer.
-
-        Raises: EncodingError or RemoteProtocolError where not exactly its records came.
-        """
         self.cells.receive_fields(peer, messages)
 
     def protocol(
