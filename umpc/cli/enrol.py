@@ -20,7 +20,7 @@ from pathlib import Path
 
 import click
 
-from umpc.cli.shared import FILE, FOLDER
+from umpc.cli.shared import FILE, FOLDER, asking
 from umpc.enrolment import site_side
 from umpc.enrolment.authority_side import EnrolmentOffice, Waiting
 from umpc.enrolment.listener import EnrolmentDesk, listening
@@ -320,15 +320,8 @@ def approve(text: str, authority: Path, role: str | None, fingerprint: str, days
 def _ask_whether_alike(name: str) -> None:
     """Ask the authority's keeper about the digits. Raises: UsageError, CertificateError."""
     question = "Does the site's administrator read the same fingerprint?"
-    try:
+    with asking("--fingerprint with the digits that the site reads", "y or n"):
         are_alike = click.confirm(question, err=True)
-    except click.Abort as error:
-        if not isinstance(error.__context__, EOFError):
-            raise
-        raise click.UsageError(
-            "y or n was expected on standard input, and it ended. Run the command in a terminal, "
-            "or give --fingerprint with the digits that the site reads"
-        ) from None
     if not are_alike:
         raise CertificateError(
             f"the request of {name!r} was not approved, because the site reads other digits. "
