@@ -103,6 +103,7 @@ class CoordinatorAggregation(Protocol):
 
         Raises: RemoteProtocolError naming a node.
         """
+        return
 
     @property
     def questions(self) -> list[bytes]:

@@ -95,10 +95,8 @@ class UMpcNode(NodeSide, MeshSide):
         Raises: RemoteProtocolError where an opening does not fit, LocalProtocolError where a record
         has more edges than the noise covers.
         """
-        if self._attempt is not None:
-            raise LocalProtocolError("begin comes once, after agree")
         # Sinh & Ramon 2025, section 3: one random E, from the joint seed
-        attempt = self._make_attempt(openings)
+        attempt = require(self._begin(openings), SharedAttempt)
         # noise is calibrated for δ_max: check it on E itself
         degree = int(attempt.hypergraph.degrees(self.index).max(initial=0))
         if degree > attempt.sizes.max_degree:
