@@ -295,7 +295,8 @@ def approve(text: str, authority: Path, role: str | None, fingerprint: str, days
     """
 
     office = EnrolmentOffice(authority)
-    content = _request_text(text)
+    is_waiting = is_name(text) and not Path(text).is_file() and not text.startswith(BEGINNING)
+    content = None if is_waiting else read_text(text)
     if content is None:
         waiting = office.waiting(text, role)
     else:
@@ -328,14 +329,6 @@ def _ask_whether_alike(name: str) -> None:
             "Nothing was signed. Ask the site for its request again, or refuse this one with "
             f"`umpc enrol decline {name}`"
         )
-
-
-def _request_text(argument: str) -> str | None:
-    """Return the text of a request, or None if the argument is the name of one that waits."""
-
-    if is_name(argument) and not Path(argument).is_file() and not argument.startswith("umpc-"):
-        return None
-    return read_text(argument)
 
 
 def _show(waiting: Waiting) -> None:

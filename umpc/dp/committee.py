@@ -295,8 +295,10 @@ def binomial_delta(coins: int, sensitivity: int, epsilon: Fraction) -> Fraction:
         return Fraction(0)
     if s > coins:
         return Fraction(1)
-    # half-lines tell the neighbours apart best (log-concave law)
-    t = _last_above(coins, s, epsilon)
+    # half-lines tell the neighbours apart best (log-concave law): up to the last t with
+    # P(t) > e^epsilon P(t-s), which is at least s-1, where P(t-s) = 0, and at most coins
+    places = range(coins + 1)
+    t = bisect_left(places, True, s, key=lambda x: not _is_above(coins, x, s, epsilon)) - 1
     precision = 64
     while precision <= MOST_PRECISION:
         with ctx.workprec(precision):
@@ -363,13 +365,6 @@ def distribution(coins: int, k: int) -> arb:
         return arb(1)
     # a certified incomplete beta function
     return (arb(1) / 2).beta_lower(coins - k, k + 1, regularized=True)
-
-
-def _last_above(coins: int, s: int, epsilon: Fraction) -> int:
-    """The last t with P(t) > e^epsilon P(t-s). It is at least s-1, where P(t-s) = 0."""
-    # false beyond all coins, where P is 0
-    places = range(coins + 1)
-    return bisect_left(places, True, s, key=lambda t: not _is_above(coins, t, s, epsilon)) - 1
 
 
 def _is_above(coins: int, x: int, s: int, epsilon: Fraction) -> bool:
