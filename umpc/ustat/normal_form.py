@@ -138,7 +138,7 @@ class Polynomial:
     @cached_property
     def order(self) -> Order:
         return tuple(
-            (_monomial_order(monomial), coefficient) for monomial, coefficient in self.terms
+            (monomial_order(monomial), coefficient) for monomial, coefficient in self.terms
         )
 
     @cached_property
@@ -196,14 +196,15 @@ def function_order(function: Function) -> Order:
     return tuple(sorted(conjunction_order(bits) for bits in function))
 
 
-def _monomial_order(monomial: Monomial) -> Order:
+def monomial_order(monomial: Monomial) -> Order:
+    """The place of a monomial in canonical order."""
     return tuple((factor.order, power) for factor, power in monomial)
 
 
 def build(coefficients: Mapping[Monomial, Fraction]) -> Polynomial:
     """The polynomial with these coefficients. Raises: KernelError where it is too large."""
     kept: Iterable[tuple[Monomial, Fraction]] = ((m, c) for m, c in coefficients.items() if c != 0)
-    built = Polynomial(tuple(sorted(kept, key=lambda item: _monomial_order(item[0]))))
+    built = Polynomial(tuple(sorted(kept, key=lambda item: monomial_order(item[0]))))
     check_weight(built.weight)
     return built
 

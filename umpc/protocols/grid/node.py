@@ -262,7 +262,7 @@ class NodeTable(NodeAggregation):
         # spec/grid.py, `image`
         image = form.image(total)
         # H = Ĥ − a: the cross terms of Hᵀ A H
-        share = -form.times * self._with_mask(image)
+        share = -form.times * self._with_stream(mask_stream(self._seed, self.attempt.id), image)
         if place < self.attempt.vectors:
             # over triples: ⟨∇C(a)_u, Ĥ⟩ as well
             share += self._with_vector(place, total)
@@ -270,10 +270,6 @@ class NodeTable(NodeAggregation):
         if self.node == 0:
             share += form.public(total, image)
         return share
-
-    def _with_mask(self, image: Elements) -> int:
-        """⟨a_u, image⟩ modulo 2^w."""
-        return self._with_stream(mask_stream(self._seed, self.attempt.id), image)
 
     def _with_vector(self, place: int, total: Elements) -> int:
         """⟨g_u, Ĥ⟩ modulo 2^w: the node's share of a sum's vector is dealt, or a stream."""

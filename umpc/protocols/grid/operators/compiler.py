@@ -240,15 +240,11 @@ def _best(polynomials: Sequence[Polynomial], schema: Schema) -> _Factors:
 
 def _forms(layout: Layout, kernels: Sequence[Kernel], parts: _Factors) -> tuple[Form, ...]:
     """The sum of each kernel. Raises: DoesNotFactor."""
-    rows = zip(kernels, parts.terms, parts.singles, strict=True)
-    return tuple(_form(layout, *row) for row in rows)
-
-
-def _form(
-    layout: Layout, kernel: Kernel, terms: Sequence[ProductTerm], single: Sequence[ProductTerm]
-) -> Form:
-    own = OwnPart(layout, tuple((term.coefficient, term.local[0]) for term in single))
-    return PairForm(symmetric_matrix(layout, terms), own, kernel.magnitude_units)
+    found = []
+    for kernel, terms, single in zip(kernels, parts.terms, parts.singles, strict=True):
+        own = OwnPart(layout, tuple((term.coefficient, term.local[0]) for term in single))
+        found.append(PairForm(symmetric_matrix(layout, terms), own, kernel.magnitude_units))
+    return tuple(found)
 
 
 def _integral(kernel: Kernel, label: str) -> Polynomial:
@@ -346,7 +342,9 @@ def symmetric_matrix(layout: Layout, terms: Sequence[ProductTerm]) -> Matrix:
 
     Raises: DoesNotFactor where none with integer entries is found.
     """
-    matrix = Matrix(layout, [_entry(term) for term in terms])
+    matrix = Matrix(
+        layout, [TableEntry(t.coefficient, t.local[0], t.local[1], t.bits) for t in terms]
+    )
     if is_symmetric(matrix):
         return matrix
     # (A + Aᵀ)/2 has the same value on unordered pairs
@@ -358,24 +356,16 @@ def symmetric_matrix(layout: Layout, terms: Sequence[ProductTerm]) -> Matrix:
 
 def is_symmetric(matrix: Matrix) -> bool:
     """Whether the matrix equals its transpose, tested as above."""
+    sizes = matrix.layout.shape
     for test in range(TESTS):
         left, right = (
-            [_mixed(size, 1 + 64 * (2 * test + side) + k) for k, size in enumerate(_sizes(matrix))]
+            [_mixed(size, 1 + 64 * (2 * test + side) + k) for k, size in enumerate(sizes)]
             for side in (0, 1)
         )
         # ⟨v, A·w⟩ = ⟨w, A·v⟩ for fixed vectors of products
         if matrix.inner(left, right) != matrix.inner(right, left):
             return False
     return True
-
-
-def _entry(term: ProductTerm) -> TableEntry:
-    first, second = term.local
-    return TableEntry(term.coefficient, first, second, term.bits)
-
-
-def _sizes(matrix: Matrix) -> tuple[int, ...]:
-    return matrix.layout.shape
 
 
 def _mixed(count: int, number: int) -> Words:
@@ -444,7 +434,7 @@ class DenseForm:
     def apply(self, vector: NDArray[Word]) -> NDArray[Word]:
         cells = self.layout.cells
         target = np.zeros(cells, dtype=vector.dtype)
-        columns = self._columns(0, cells)
+        columns = self._columns()
         start = 0
         while start < cells:
             stop = min(start + max(1, BLOCK // (cells - start)), cells)
@@ -460,19 +450,19 @@ class DenseForm:
         return target
 
     def diagonal(self) -> Words:
-        columns = self._columns(0, self.layout.cells)
+        columns = self._columns()
         return to_words(self._entries(columns, columns, (self.layout.cells,)))
 
     def matrix(self) -> Integers:
         """(cells, cells) int64: the kernel at all pairs of cells, in units; for few cells."""
         cells = self.layout.cells
-        columns = self._columns(0, cells)
+        columns = self._columns()
         rows = {name: column[:, None] for name, column in columns.items()}
         return self._entries(rows, columns, (cells, cells))
 
-    def _columns(self, start: int, stop: int) -> Columns:
-        """The fields' values at these cells."""
-        places = np.unravel_index(np.arange(start, stop), self.layout.shape[1:])
+    def _columns(self) -> Columns:
+        """The fields' values at all cells."""
+        places = np.unravel_index(np.arange(self.layout.cells), self.layout.shape[1:])
         return {
             axis.name: axis.low + place.astype(np.int64)
             for axis, place in zip(self.layout.axes, places, strict=True)

@@ -24,7 +24,7 @@ from umpc.protocols.grid.operators.axis import ONE, Axis, field_axis
 from umpc.ustat.blocks import CACHED, in_blocks
 from umpc.ustat.clear import Columns
 from umpc.ustat.kernel import Kernel
-from umpc.ustat.normal_form import Atom, Monomial, Polynomial
+from umpc.ustat.normal_form import Atom, Monomial, Polynomial, monomial_order
 from umpc.ustat.polynomial import evaluate_local
 from umpc.ustat.ranges import beyond_order
 from umpc.ustat.schema import Schema
@@ -118,7 +118,7 @@ def lay_out(
 
     Args: counts: whether it gets one in any case, so that the table is a histogram if it can be.
     """
-    factors = sorted(set(locals_), key=_order)
+    factors = sorted(set(locals_), key=monomial_order)
     best = _layout(factors, axes)
     improved = True
     while improved:
@@ -148,7 +148,7 @@ def _layout(factors: Sequence[Monomial], axes: Sequence[Axis]) -> Layout:
     found = {divide(local, axes)[0] for local in factors}
     # the widest axis is the last: then most work is on neighbouring cells
     ordered = sorted(axes, key=lambda axis: axis.size)
-    return Layout(tuple(ordered) or (ONE,), tuple(sorted(found, key=_order)) or ((),))
+    return Layout(tuple(ordered) or (ONE,), tuple(sorted(found, key=monomial_order)) or ((),))
 
 
 def _without_one(axes: Sequence[Axis]) -> list[Axis]:
@@ -158,10 +158,6 @@ def _without_one(axes: Sequence[Axis]) -> list[Axis]:
 def _names(monomial: Monomial) -> Iterator[str]:
     for factor, _ in monomial:
         yield from factor.fields
-
-
-def _order(monomial: Monomial) -> tuple[object, ...]:
-    return tuple((factor.order, power) for factor, power in monomial)
 
 
 # --- limits ---------------------------------------------------------------------------------------

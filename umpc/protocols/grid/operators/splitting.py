@@ -95,7 +95,9 @@ def _logic(function: Function) -> Polynomial:
 
 def _bit(bit: BitAtom) -> Polynomial:
     """A bit, by the outcomes of a comparison inside its number that mixes records."""
-    form = _forms_logic_written_out(bit.form)
+    form = bit.form
+    if any(isinstance(f, LogicAtom) for monomial, _ in form.terms for f, _ in monomial):
+        form = written_out(form)
     inner = _entangled(form)
     if inner is None:
         return poly.atom(bit)
@@ -111,11 +113,6 @@ def _bit(bit: BitAtom) -> Polynomial:
         change = poly.add(here, above.scaled(Fraction(-1)))
         total = poly.add(total, _product(_factor(outcome), change))
     return total
-
-
-def _forms_logic_written_out(form: Polynomial) -> Polynomial:
-    logical = any(isinstance(f, LogicAtom) for monomial, _ in form.terms for f, _ in monomial)
-    return written_out(form) if logical else form
 
 
 def _entangled(form: Polynomial) -> Polynomial | None:

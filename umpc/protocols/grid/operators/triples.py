@@ -42,6 +42,7 @@ from umpc.ustat.normal_form import (
     Order,
     Polynomial,
     conjunction_order,
+    monomial_order,
 )
 from umpc.ustat.polynomial import relabel
 
@@ -240,7 +241,7 @@ def triple_form(layout: Layout, terms: TripleTerms, magnitude: int) -> TripleFor
         numbered.append((path.coefficient, (middle, first, second)))
     products = tuple(
         _Product(
-            _middle(layout, list(middles), middle),
+            OwnPart(layout, tuple((c, list(middles)[key]) for key, c in middle)),
             _arms_of(layout, list(arms), first),
             _arms_of(layout, list(arms), second),
         )
@@ -250,10 +251,6 @@ def triple_form(layout: Layout, terms: TripleTerms, magnitude: int) -> TripleFor
     entries = [TableEntry(t.coefficient, t.local[0], t.local[1], t.bits) for t in terms.twice]
     own = OwnPart(layout, tuple((2 * term.coefficient, term.local[0]) for term in terms.single))
     return TripleForm(layout, products, _both_ways(layout, entries), own, magnitude)
-
-
-def _middle(layout: Layout, known: Sequence[Monomial], combination: Combination) -> OwnPart:
-    return OwnPart(layout, tuple((coefficient, known[key]) for key, coefficient in combination))
 
 
 def _arms_of(layout: Layout, known: Sequence[Arm], combination: Combination) -> _Arms:
@@ -286,8 +283,7 @@ class Arm(NamedTuple):
     @property
     def order(self) -> Order:
         """A sort key."""
-        factors = tuple((factor.order, power) for factor, power in self.local)
-        return (conjunction_order(self.bits), factors)
+        return (conjunction_order(self.bits), monomial_order(self.local))
 
 
 class Path(NamedTuple):
