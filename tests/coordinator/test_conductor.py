@@ -11,9 +11,8 @@ import pytest
 from tests.protocols.base.test_resume import ATTEMPT, MEMBERS, STUDY, answers, changed
 from tests.support.protocols import coordinator_of
 from tests.support.signed import opened, prepared
-from umpc.coordinator.client import silent
-from umpc.coordinator.conductor import Conductor, expect_nothing
-from umpc.coordinator.links import UNCHARGED, Encoded, Losses
+from umpc.coordinator.conductor import Conductor
+from umpc.coordinator.links import UNCHARGED, Encoded, Losses, silent
 from umpc.errors import PeerLost, TooFewRecords, UmpcError
 from umpc.proto import codec
 from umpc.study import messages as m
@@ -54,7 +53,7 @@ class Clock:
 
 def run_of(links: list[Any], shufflers: Any = ()) -> Conductor:
     side = coordinator_of(STUDY)
-    return Conductor(side, links, silent, 0.0, list(shufflers), expect_nothing, Losses(STUDY))
+    return Conductor(side, links, silent, 0.0, list(shufflers), None, Losses(STUDY))
 
 
 def conduct(proposed: list[Any], shufflers: Any = ()) -> tuple[dict[str, Any], UmpcError]:
@@ -100,7 +99,7 @@ def test_a_reports_seconds_end_with_the_last_share():
 
     side = coordinator_of(STUDY)
     links: list[Any] = [Answers(place, {**SAYS, m.Propose: answers()}) for place in range(3)]
-    parts = (side, links, silent, 5.0, [], expect_nothing, Losses(STUDY))
+    parts = (side, links, silent, 5.0, [], None, Losses(STUDY))
     plain = lying("coordinator", finish=lambda _, side, released, measured: measured)
     with plain, lying("machine", time=lambda _: clock):
         measured = asyncio.run(Conductor(*parts).conduct())

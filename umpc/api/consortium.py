@@ -75,7 +75,12 @@ class LocalConsortium:
         found = {site: columns_at(source, names) for site, source in sources.items()}
         self.label = label
         self.person = person
-        self.bounds = _resolved(bounds, label, found)
+        # fields that fit the values of all sites; of the label its classes
+        fields = fields_of(list(bounds), bounds, found)
+        self.bounds: dict[str, Bounds] = {field.name: field for field in fields}
+        labelled = with_label(bounds, label, found, named_last=True)
+        if label is not None and isinstance(labelled, Mapping):
+            self.bounds[label[0]] = labelled[label[0]]
         schemas = [field_of(name, given, None).schema() for name, given in self.bounds.items()]
         for site, source in sources.items():
             records_of(source, schemas)  # which warns, as umpc.estimate does
@@ -178,19 +183,6 @@ class LocalConsortium:
 
 
 local_consortium = LocalConsortium
-
-
-def _resolved(
-    bounds: Mapping[str, Bounds],
-    label: Label | None,
-    sites: Mapping[str, Mapping[str, ReadColumn]],
-) -> dict[str, Bounds]:
-    """The bounds as fields that fit the values of all sites; of the label its classes."""
-    fields = {field.name: field for field in fields_of(list(bounds), bounds, sites)}
-    labelled = with_label(bounds, label, sites, named_last=True)
-    if label is None or not isinstance(labelled, Mapping):
-        return fields
-    return {**fields, label[0]: labelled[label[0]]}
 
 
 def _is_two_sample(statistic: Asked) -> bool:

@@ -100,20 +100,15 @@ def _fields(study: Study) -> Iterator[Line]:
 
 def _privacy(study: Study) -> Iterator[Line]:
     protocol = protocol_of(study)
-    yield from describe_promise(study)
+    promise = protocol.promise_of(study)
+    yield "promise", promise.protected
+    yield "adversary", f"{study.adversary}. {promise.sites}"
+    yield "disclosed", promise.disclosed
     yield "epsilon", study.epsilon
     if delta := protocol.known_delta(study):
         yield "delta", str(delta) if study.delta else f"{float(delta):.3g}"
     yield "noise", f"{study.noise}, {protocol.noise_withstands(study)}"
     yield from protocol.describe(study)
-
-
-def describe_promise(study: Study) -> Iterator[Line]:
-    """The promise of a study before it runs, as its protocol writes it."""
-    promise = protocol_of(study).promise_of(study)
-    yield "promise", promise.protected
-    yield "adversary", f"{study.adversary}. {promise.sites}"
-    yield "disclosed", promise.disclosed
 
 
 def _counted_as_zero(study: Study) -> str:

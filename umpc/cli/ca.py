@@ -301,7 +301,8 @@ def show(folder_or_cert: Path) -> None:
             _describe_request(content)
             return
         if content.lstrip().startswith(b"umpc-request-"):
-            _describe_request(_request_in(content))
+            request = Request.decode(content.decode("ascii", "replace"))
+            _describe_request(pem_of(request.csr, "CERTIFICATE REQUEST"))
             return
         _describe(load_certificate(path), path.parent / "ca.pem", must_fit=False)
         return
@@ -355,13 +356,6 @@ def _describe_request(csr: bytes) -> None:
     click.echo(f"name         {name}")
     click.echo(f"role         {role}")
     click.echo(f"fingerprint  {fingerprint_of(request)}")
-
-
-def _request_in(text: bytes) -> bytes:
-    """Return the request (PEM) that is in a text of `umpc enrol join`. Raises: CertificateError."""
-
-    request = Request.decode(text.decode("ascii", "replace"))
-    return pem_of(request.csr, "CERTIFICATE REQUEST")
 
 
 def _describe_list(revoked: Revoked) -> None:

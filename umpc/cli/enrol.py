@@ -16,17 +16,15 @@ from __future__ import annotations
 import signal
 import sys
 import threading
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
-from umpc.cli.shared import FILE, FOLDER
+from umpc.cli.shared import FILE, FOLDER, asking
 from umpc.enrolment import site_side
 from umpc.enrolment.authority_side import EnrolmentOffice, Waiting
 from umpc.enrolment.listener import EnrolmentDesk, listening
-from umpc.enrolment.register import ConsortiumMember, members_of, to_toml
+from umpc.enrolment.register import members_of, to_toml
 from umpc.enrolment.site_side import LISTENING_DAYS, ask, listening_tls, wait_until_admitted
 from umpc.enrolment.texts import AdmissionText, Invitation, Request, grouped
 from umpc.errors import CertificateError, ConfigError
@@ -234,7 +232,7 @@ def join(
     """
 
     check_table(table)
-    invitation = _invitation(text)
+    invitation = None if text is None else Invitation.decode(read_text(text))
     if invitation is not None:
         name, role = _same(name, invitation.name), _same(role, invitation.role)
     if name is None:
@@ -244,7 +242,7 @@ def join(
     request = site_side.join(own, name, role, invitation=invitation, address=address)
     _say(f"key          {own / 'key.pem'}: leave it here")
     if role == "node":
-        for line in NodeFile(name, table, epsilon, listen, is_open).write(folder):
+        for line in write_node_file(folder, name, table, epsilon, listen, is_open):
             _say(f"settings     {line}")
     _say(f"fingerprint  {request.fingerprint}")
     if invitation is not None and invitation.address and not offline:
@@ -264,13 +262,9 @@ def _join_online(
     answer = wait_until_admitted(lambda: ask(invitation, request), hours)
     assert answer.admission is not None
     _finish(folder, own, answer.admission)
-    path = write_members(folder, answer.members)
+    path = folder / "members.toml"
+    write_public(path, to_toml(answer.members, clock()).encode())
     click.echo(f"members      {path}: {len(answer.members)}, with their addresses")
-
-
-def _invitation(text: str | None) -> Invitation | None:
-
-    return None if text is None else Invitation.decode(read_text(text))
 
 
 def _same(given: str | None, invited: str) -> str:
@@ -301,7 +295,8 @@ def approve(text: str, authority: Path, role: str | None, fingerprint: str, days
     """
 
     office = EnrolmentOffice(authority)
-    content = _request_text(text)
+    is_waiting = is_name(text) and not Path(text).is_file() and not text.startswith(BEGINNING)
+    content = None if is_waiting else read_text(text)
     if content is None:
         waiting = office.waiting(text, role)
     else:
@@ -326,29 +321,14 @@ def approve(text: str, authority: Path, role: str | None, fingerprint: str, days
 def _ask_whether_alike(name: str) -> None:
     """Ask the authority's keeper about the digits. Raises: UsageError, CertificateError."""
     question = "Does the site's administrator read the same fingerprint?"
-    try:
+    with asking("--fingerprint with the digits that the site reads", "y or n"):
         are_alike = click.confirm(question, err=True)
-    except click.Abort as error:
-        if not isinstance(error.__context__, EOFError):
-            raise
-        raise click.UsageError(
-            "y or n was expected on standard input, and it ended. Run the command in a terminal, "
-            "or give --fingerprint with the digits that the site reads"
-        ) from None
     if not are_alike:
         raise CertificateError(
             f"the request of {name!r} was not approved, because the site reads other digits. "
             "Nothing was signed. Ask the site for its request again, or refuse this one with "
             f"`umpc enrol decline {name}`"
         )
-
-
-def _request_text(argument: str) -> str | None:
-    """Return the text of a request, or None if the argument is the name of one that waits."""
-
-    if is_name(argument) and not Path(argument).is_file() and not argument.startswith("umpc-"):
-        return None
-    return read_text(argument)
 
 
 def _show(waiting: Waiting) -> None:
@@ -436,55 +416,33 @@ def identity_folder(folder: Path, role: str) -> Path:
     return folder / ("site" if role == "node" else role)
 
 
-@dataclass(frozen=True)
-class NodeFile:
-    """The values of a new node.toml.
+def write_node_file(
+    folder: Path, name: str, given: Path | None, epsilon: str | None, listen: str, is_open: bool
+) -> list[str]:
+    """Write node.toml, unless the folder has one, and return what the administrator must know.
 
-    Args: table: a path, as the administrator gave it. is_open: no person is asked before a study.
+    Args: given: the table's path, if it is known. is_open: no person is asked before a study.
+    Raises: ConfigError, CertificateError if the disk refuses.
     """
 
-    name: str
-    table: Path | None
-    epsilon: str | None
-    listen: str
-    is_open: bool = False
-
-    def write(self, folder: Path) -> list[str]:
-        """Write node.toml, unless the folder has one, and return what the administrator must know.
-
-        Raises: ConfigError, CertificateError if the disk refuses.
-        """
-
-        path = folder / "node.toml"
-        if path.exists():
-            return [f"{path} stays as it is"]
-        table = self.table.absolute() if self.table else Path("data.csv")
-        if table.is_relative_to(folder.absolute()):
-            table = table.relative_to(folder.absolute())
-        text = configured(
-            self.name,
-            table=str(table),
-            epsilon=self.epsilon or "5",
-            listen=self.listen,
-            is_open=self.is_open,
-        )
-        write_public(path, text.encode())
-        lacking = [] if self.table else ["path under [data]"]
-        lacking += [] if self.epsilon else ["epsilon under [budget]"]
-        told = [f"{path}: read it, and write into [policy] what this site allows"]
-        if self.is_open:
-            told += ["open: until then, every study of a member runs, and no person is asked"]
-        else:
-            told += ["until then, a person must accept each study: `umpc approve --help`"]
-        return [*told, f"and write {' and '.join(lacking)}"] if lacking else told
-
-
-def write_members(folder: Path, members: Sequence[ConsortiumMember]) -> Path:
-    """Write the consortium's members beside node.toml. Raises: CertificateError."""
-
-    path = folder / "members.toml"
-    write_public(path, to_toml(members, clock()).encode())
-    return path
+    path = folder / "node.toml"
+    if path.exists():
+        return [f"{path} stays as it is"]
+    table = given.absolute() if given else Path("data.csv")
+    if table.is_relative_to(folder.absolute()):
+        table = table.relative_to(folder.absolute())
+    text = configured(
+        name, table=str(table), epsilon=epsilon or "5", listen=listen, is_open=is_open
+    )
+    write_public(path, text.encode())
+    lacking = [] if given else ["path under [data]"]
+    lacking += [] if epsilon else ["epsilon under [budget]"]
+    told = [f"{path}: read it, and write into [policy] what this site allows"]
+    if is_open:
+        told += ["open: until then, every study of a member runs, and no person is asked"]
+    else:
+        told += ["until then, a person must accept each study: `umpc approve --help`"]
+    return [*told, f"and write {' and '.join(lacking)}"] if lacking else told
 
 
 def check_table(table: Path | None) -> None:

@@ -19,9 +19,9 @@ from umpc.cli.server_options import (
 )
 from umpc.hub.server import ALLOWED, HubServer
 from umpc.proto.v1 import umpc_pb2 as pb
-from umpc.transport.addresses import HubAddress, parse_hub
+from umpc.transport.addresses import parse_hub
 from umpc.transport.hub.connection import ask_status
-from umpc.transport.identity import Identity, load_identity
+from umpc.transport.identity import load_identity
 from umpc.transport.tls import rpc
 
 if TYPE_CHECKING:
@@ -74,14 +74,10 @@ def hub_status(folder: Path, address: str) -> None:
     seconds at least. The hub does not know the steps of a study.
     """
 
-    reply = asyncio.run(_ask(load_identity(folder), parse_hub(address)))
+    asked = ask_status(load_identity(folder), parse_hub(address), STATUS_SECONDS)
+    reply = asyncio.run(asked)
     for line in status_lines(reply):
         click.echo(line)
-
-
-async def _ask(identity: Identity, hub: HubAddress) -> pb.HubStatusReply:
-
-    return await ask_status(identity, hub, STATUS_SECONDS)
 
 
 def status_lines(reply: pb.HubStatusReply) -> Iterator[str]:

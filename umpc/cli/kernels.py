@@ -165,7 +165,7 @@ def explain(
     texts = [field_of(text) for text in fields] + ([label_of(label)] if label else [])
     claim = (protocol, grade_of(adversary))
     click.echo(f"hash          {_hash(found, texts, claim, estimator, two_sample)}")
-    print_cost(found, masked_program(found, two_sample))
+    print_cost(found, compile_program(found, RINGS[-1], _patterns(found[0].degree, two_sample)))
 
 
 def _hash(
@@ -260,12 +260,6 @@ def _triples(found: Sequence[Kernel]) -> str:
         f"{program.rounds + 1} rounds; {len(plan.ands)} ANDs by triples of "
         f"{plan.parties} owners and {-(-plan.edge_bits // 8)} bytes an edge"
     )
-
-
-def masked_program(found: Sequence[Kernel], two_sample: bool) -> Program:
-    """The plans for all ways in which an edge's records can be spread over owners."""
-
-    return compile_program(found, RINGS[-1], _patterns(found[0].degree, two_sample))
 
 
 def _patterns(degree: int, two_sample: bool) -> list[Pattern]:

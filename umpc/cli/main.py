@@ -146,17 +146,10 @@ def use_one_blas_thread() -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
-def collect_rarely() -> None:
-    """Let Python look for unused objects after 10,000 new ones, and not after each 700.
-
-    Modules leave none behind, and to look for them takes a tenth of a command's start.
-    """
-    gc.set_threshold(NEW_OBJECTS)
-
-
 def main() -> None:
     """Run the `umpc` command."""
-    collect_rarely()
+    # modules leave no unused objects, and to look for them takes a tenth of a command's start
+    gc.set_threshold(NEW_OBJECTS)
     use_one_blas_thread()
     try:
         umpc(standalone_mode=False)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from umpc.cli.demo_options import named_value
-from umpc.cli.shared import FILE
+from umpc.cli.shared import FILE, asking
 from umpc.cli.study import QUIET
 from umpc.errors import CertificateError, ConfigError, MessageRefused, StudyError
 from umpc.text_file import DIGITS, check_writable, read_text, why_unread, write_text
@@ -271,7 +271,7 @@ def submit(
         total = 1
         everybody = iter([_person(invited, values, token, key, place)])
     if is_asked:
-        with _asking("--fingerprint DIGITS, or --yes"):
+        with asking("--fingerprint DIGITS, or --yes"):
             click.confirm("Does the organiser publish this authority? Send?", abort=True, err=True)
     check_writable(receipts, "the receipts", ConfigError)
     path = device or invitation.with_suffix(".device")
@@ -429,19 +429,6 @@ def _show(invited: Invited, authority: str) -> None:
             click.echo(f"{label:<15}{printable(text)}", err=True)
 
 
-@contextmanager
-def _asking(options: str) -> Iterator[None]:
-    """Ask a person. Raises: UsageError that names the options, if nobody is there."""
-    try:
-        yield
-    except click.Abort as error:
-        if not isinstance(error.__context__, EOFError):
-            raise
-        raise click.UsageError(
-            f"an answer was expected, and nobody is there: give {options}"
-        ) from None
-
-
 def _person(
     invited: Invited,
     values: tuple[str, ...],
@@ -458,11 +445,11 @@ def _person(
     if (token is not None and key is not None) or (key is None) != (place is None):
         raise click.UsageError("give either --token, or --key with --place")
     if token is None and key is None:
-        with _asking("--token, or --key with --place"):
+        with asking("--token, or --key with --place"):
             token = click.prompt("token", hide_input=True, err=True)
     answer = dict(named_value("FIELD=VALUE", each) for each in values)
     if not values:
-        with _asking("FIELD=VALUE for each field"):
+        with asking("FIELD=VALUE for each field"):
             for each in invited.study.fields:
                 words = printable(f"{each.name} ({each.values()})")
                 answer[each.name] = click.prompt(words, err=True)

@@ -14,7 +14,6 @@ import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
-from fractions import Fraction
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -31,9 +30,6 @@ if TYPE_CHECKING:
     from umpc.node.budget.budget_account import Balance
     from umpc.node.budget.ledger import Ledger
     from umpc.node.config import NodeConfig
-    from umpc.transport.identity import Identity
-
-if TYPE_CHECKING:
     from umpc.transport.addresses import HubAddress
     from umpc.transport.connections import Allowed
     from umpc.transport.identity import Identity
@@ -382,5 +378,4 @@ class Monitor:
 
 
 def amounts(balance: Balance) -> dict[str, float]:
-    found: dict[str, Fraction] = {state: getattr(balance, state) for state in STATES}
-    return {state: float(amount) for state, amount in found.items()}
+    return {state: float(getattr(balance, state)) for state in STATES}

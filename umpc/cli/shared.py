@@ -12,7 +12,8 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from functools import wraps
 from pathlib import Path
@@ -70,6 +71,19 @@ class _Named(click.Path):
 
 FILE = _Named(is_folder=False)
 FOLDER = _Named(is_folder=True)
+
+
+@contextmanager
+def asking(options: str, what: str = "an answer") -> Iterator[None]:
+    """Ask a person. Raises: UsageError that names the options, if nobody is there."""
+    try:
+        yield
+    except click.Abort as error:
+        if not isinstance(error.__context__, EOFError):
+            raise
+        raise click.UsageError(
+            f"{what} was expected on standard input, and nobody is there: give {options}"
+        ) from None
 
 
 # --- options of commands at a site ----------------------------------------------------------------

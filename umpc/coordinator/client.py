@@ -23,7 +23,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TypeVar
 
-from umpc.coordinator.conductor import Conductor, Expect, Preparation, expect_nothing
+from umpc.coordinator.conductor import Conductor, Expect, Preparation
 from umpc.coordinator.links import (
     ABORT_SECONDS,
     GIVE_UP_SECONDS,
@@ -32,7 +32,7 @@ from umpc.coordinator.links import (
     Note,
     Tell,
     each,
-    no_note,
+    silent,
 )
 from umpc.coordinator.shufflers import ShufflerLink
 from umpc.crypto.signing import is_signature
@@ -54,16 +54,12 @@ from umpc.transport.tls import grpc, node_stub
 Outcome = TypeVar("Outcome")
 
 
-def silent(step: str, done: int, total: int) -> None:
-    """Progress that nobody looks at."""
-
-
 async def run_study(
     study: Study,
     identity: Identity,
     tell: Tell = silent,
-    expect: Expect = expect_nothing,
-    note: Note = no_note,
+    expect: Expect | None = None,
+    note: Note = silent,
     returning: float = 0.0,
 ) -> Report:
     """Run a study to its report. A preparation is used if all nodes still have it.
@@ -106,8 +102,8 @@ async def prepare_study(
     study: Study,
     identity: Identity,
     tell: Tell = silent,
-    expect: Expect = expect_nothing,
-    note: Note = no_note,
+    expect: Expect | None = None,
+    note: Note = silent,
 ) -> Preparation:
     """Have all nodes do everything that needs no data, and keep it for the study's run.
 
@@ -125,7 +121,7 @@ async def _lead(
     identity: Identity,
     tell: Tell,
     lead: Callable[[Conductor], Awaitable[Outcome]],
-    expect: Expect,
+    expect: Expect | None,
     note: Note,
 ) -> Outcome:
     """Lead a study over streams to all nodes, which end with it."""

@@ -52,10 +52,6 @@ def _prepared_at(answers: Sequence[Proposed]) -> str:
     return utc_text(max(waited)) if waited and all(waited) else ""
 
 
-def expect_nothing(attempt: Attempt) -> None:
-    """A run whose length nobody asks for."""
-
-
 async def hear_nobody(attempt: bytes, statements: Sequence[bytes], hear: Hear) -> None:
     """There is no dealer that answers."""
     raise LocalProtocolError("a dealer's answer was due in a study that has none")
@@ -83,7 +79,7 @@ class Conductor:
     tell: Tell
     started: float
     shufflers: list[ShufflerLink]
-    expect: Expect
+    expect: Expect | None
     losses: Losses
     hear_dealer: HearDealer = hear_nobody
 
@@ -132,6 +128,7 @@ class Conductor:
         ]
         sent = [(*before.sent, *last.sent) for before, last in zip(ready, released, strict=True)]
         heaps = self.side.heaps.heaps_received if self.side.heaps else []
+        names = self.side.names
         measured = Measured(
             rounds=max(answer.rounds for answer in ready) + 1 + bool(asked or heaps),
             **count_online(sent, revealed, asked, heaps),
@@ -140,7 +137,7 @@ class Conductor:
             seconds_offline=online - offline,
             seconds_total=seconds_total,
             prepared=is_ahead,
-            timeline=self._timeline(),
+            timeline=tuple(sorted(self.moments, key=lambda each: names.index(each.node))),
             finished=utc_text(),
             prepared_at=prepared_at if is_ahead else "",
         )
@@ -230,7 +227,7 @@ class Conductor:
 
     def _begin_forecast(self) -> None:
         """The nodes work meanwhile, and a run does not fail for want of a forecast."""
-        if self.expect is not expect_nothing:
+        if self.expect is not None:
             self._told = asyncio.create_task(asyncio.to_thread(self.expect, self.side.attempt))
             self._told.add_done_callback(_look_away)
 
@@ -378,11 +375,6 @@ class Conductor:
             parties = [*asked_links, *self.shufflers]
         await each(parties, step, ask)
         return [found[link.node.name] for link in asked_links]
-
-    def _timeline(self) -> tuple[Moment, ...]:
-        """All moments, node after node in the study's order."""
-        names = self.side.names
-        return tuple(sorted(self.moments, key=lambda moment: names.index(moment.node)))
 
     @staticmethod
     def _elapsed(since: float) -> float:

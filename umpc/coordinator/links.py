@@ -57,10 +57,6 @@ The step "connect" is done when the node is connected. Every other one is done w
 """
 
 
-def no_note(node: str, step: str, done: int, total: int) -> None:
-    """Take no note."""
-
-
 T = TypeVar("T")
 
 GRACE_SECONDS = 0.5
@@ -93,10 +89,14 @@ Tell = Callable[[str, int, int], None]
 """Shows progress to people. Arguments: step, number of parts done, total number of parts."""
 
 
+def silent(*_: object) -> None:
+    """Progress that nobody looks at, and notes that nobody takes."""
+
+
 class NodeLink:
     """The stream to one node. `tell` gets the node's progress messages, `note` also its steps."""
 
-    def __init__(self, node: Participant, tell: Tell, note: Note = no_note):
+    def __init__(self, node: Participant, tell: Tell, note: Note = silent):
         self.node = node
         self.tell = tell
         self._note = note
@@ -124,12 +124,10 @@ class NodeLink:
 
         Raises: the node's own failure as it sent it, PeerLost, StepTimeout, RemoteProtocolError.
         """
-        async with self._stream.deadline(step, seconds):
-            self._note(self.node.name, step, 0, 1)
-            await self._write(message)
-            answer = await self._answer(step, kinds)
-            self._note(self.node.name, step, 1, 1)
-            return answer
+        self._note(self.node.name, step, 0, 1)
+        answer = await self.deliver(step, [message], kinds, seconds)
+        self._note(self.node.name, step, 1, 1)
+        return answer
 
     async def collect(
         self,

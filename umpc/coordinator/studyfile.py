@@ -281,7 +281,12 @@ def read_study(
         raise StudyError(
             f"{path}: {in_words(error)}.{_advice(path, error)} Correct the key there"
         ) from error
-    check_entries(path, entries)
+    try:
+        check_entries(entries)
+    except KernelError:
+        raise
+    except StudyError as error:
+        raise StudyError(f"{path}: {error.message}") from error
     identity = (path.parent / entries.identity).resolve()
     file = StudyFile(path, identity, entries, protocol, settings, traced=traced)
     if left_open:

@@ -21,7 +21,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from fractions import Fraction
-from pathlib import Path
 from typing import Annotated, Any, get_args
 
 import msgspec
@@ -319,21 +318,19 @@ def describe_keys() -> dict[str, str]:
     return found
 
 
-def check_entries(path: Path, entries: StudyEntries) -> None:
-    """Raises: StudyError naming a key that contradicts another."""
+def check_entries(entries: StudyEntries) -> None:
+    """Raises: StudyError naming a key that contradicts another; KernelError."""
     for number, field in enumerate(entries.fields):
         try:
             field.text()
         except StudyError as error:
-            raise StudyError(f"{path}: {error.message} at `fields[{number}]`") from error
-    _check_what(path, entries)
-    check_variance_keys(path, entries.variance, entries.variance_share, entries.split)
+            raise StudyError(f"{error.message} at `fields[{number}]`") from error
+    _check_what(entries)
+    _check_variance(entries)
     if entries.required and entries.may_miss is None:
-        raise StudyError(f"{path}: `required` goes with `may_miss`. Write both, or neither")
+        raise StudyError("`required` goes with `may_miss`. Write both, or neither")
     if (entries.person is None) != (entries.records_per_person is None):
-        raise StudyError(
-            f"{path}: `person` and `records_per_person` go together. Write both, or neither"
-        )
+        raise StudyError("`person` and `records_per_person` go together. Write both, or neither")
 
 
 def datasets_of(
@@ -360,42 +357,34 @@ def datasets_of(
     return tuple(given.get(node, "") for node in nodes) if given else ()
 
 
-def _check_what(path: Path, entries: StudyEntries) -> None:
+def _check_what(entries: StudyEntries) -> None:
     """Raises: StudyError where the keys do not say one statistic, one kernel or several."""
     if entries.statistics is not None:
-        try:
-            check_keys(msgspec.structs.asdict(entries))
-        except StudyError as error:
-            raise StudyError(f"{path}: {error.message}") from error
+        check_keys(msgspec.structs.asdict(entries))
         for each in entries.statistics:
-            _check_statistic(path, entries, each.statistic)
+            _check_statistic(entries, each.statistic)
         return
     if (entries.statistic is None) == (entries.kernel is None):
-        raise StudyError(
-            f"{path}: one of `statistic` and `kernel` was expected. Name the one you mean"
-        )
+        raise StudyError("one of `statistic` and `kernel` was expected. Name the one you mean")
     if (entries.statistic is None) != (entries.columns is None):
         raise StudyError(
-            f"{path}: `columns` goes with `statistic`, and a kernel names its fields itself. "
-            f"Correct that"
+            "`columns` goes with `statistic`, and a kernel names its fields itself. Correct that"
         )
     if entries.statistic is not None:
-        _check_statistic(path, entries, entries.statistic)
+        _check_statistic(entries, entries.statistic)
     if entries.kernel is not None and entries.parameters:
         raise StudyError(
-            f"{path}: `parameters` go with `statistic`; write numbers into the kernel. Correct that"
+            "`parameters` go with `statistic`; write numbers into the kernel. Correct that"
         )
 
 
-def _check_statistic(path: Path, entries: StudyEntries, name: str) -> None:
+def _check_statistic(entries: StudyEntries, name: str) -> None:
     """Raises: StudyError naming a key that a statistic of the library does not go with."""
     if entries.estimator:
-        raise StudyError(f"{path}: a `statistic` has its own estimator. Remove `estimator`")
+        raise StudyError("a `statistic` has its own estimator. Remove `estimator`")
     own = find_statistic(name).sampling
     if entries.sampling and entries.sampling not in (own, *(UNBALANCED if own == BALANCED else ())):
-        raise StudyError(
-            f"{path}: the statistic {name!r} takes pairs of {own} sampling. Remove `sampling`"
-        )
+        raise StudyError(f"the statistic {name!r} takes pairs of {own} sampling. Remove `sampling`")
 
 
 # --- variance -------------------------------------------------------------------------------------
@@ -406,26 +395,25 @@ USUAL_SHARE = "1/5"
 """The part of ε of the second sum. A fifth costs the estimate a quarter more noise."""
 
 
-def check_variance_keys(
-    path: Path, variance: str | None, share: int | str | None, split: Sequence[int | str]
-) -> None:
+def _check_variance(entries: StudyEntries) -> None:
     """Raises: StudyError naming a key of a study file that contradicts another."""
+    variance, share = entries.variance, entries.variance_share
     if variance not in (None, *VARIANCES):
         raise StudyError(
-            f"{path}: `variance` is one of {', '.join(VARIANCES)}, got {variance!r}. Correct it"
+            f"`variance` is one of {', '.join(VARIANCES)}, got {variance!r}. Correct it"
         )
     if share is not None and variance != PRIVATE:
         raise StudyError(
-            f'{path}: `variance_share` goes with variance = "{PRIVATE}". Write both, or neither'
+            f'`variance_share` goes with variance = "{PRIVATE}". Write both, or neither'
         )
-    if split and variance == PRIVATE:
+    if entries.split and variance == PRIVATE:
         raise StudyError(
-            f'{path}: variance = "{PRIVATE}" splits epsilon by `variance_share`. Remove `split`'
+            f'variance = "{PRIVATE}" splits epsilon by `variance_share`. Remove `split`'
         )
     if share is not None and not 0 < exact(str(share), "variance_share") < 1:
         raise StudyError(
-            f"{path}: `variance_share` is a part of epsilon between 0 and 1, got {share}; the "
-            f"default is {USUAL_SHARE}. Correct it"
+            f"`variance_share` is a part of epsilon between 0 and 1, got {share}; the default is "
+            f"{USUAL_SHARE}. Correct it"
         )
 
 

@@ -44,6 +44,7 @@ vectors, not needed for one sum).
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -294,8 +295,10 @@ def binomial_delta(coins: int, sensitivity: int, epsilon: Fraction) -> Fraction:
         return Fraction(0)
     if s > coins:
         return Fraction(1)
-    # half-lines tell the neighbours apart best (log-concave law)
-    t = _last_above(coins, s, epsilon)
+    # half-lines tell the neighbours apart best (log-concave law): up to the last t with
+    # P(t) > e^epsilon P(t-s), which is at least s-1, where P(t-s) = 0, and at most coins
+    places = range(coins + 1)
+    t = bisect_left(places, True, s, key=lambda x: not _is_above(coins, x, s, epsilon)) - 1
     precision = 64
     while precision <= MOST_PRECISION:
         with ctx.workprec(precision):
@@ -337,15 +340,13 @@ def least_coins(epsilon: Fraction, delta: Fraction, sensitivity: int) -> int:
                 f"epsilon = {epsilon} and delta = {delta} take more than 2^50 coins for a "
                 f"sensitivity of {s}; take discrete Laplace or Skellam noise"
             )
-    low = high // 2
-    while high - low > 1:
-        # delta falls with the number of coins, so bisection finds the least
-        middle = (low + high) // 2
-        if binomial_delta(2 * middle, s, epsilon) > delta:
-            low = middle
-        else:
-            high = middle
-    return 2 * high
+    # delta falls with the number of coins, so bisection finds the least
+    return 2 * bisect_left(
+        range(high),
+        True,
+        high // 2 + 1,
+        key=lambda pairs: binomial_delta(2 * pairs, s, epsilon) <= delta,
+    )
 
 
 def binomial_std(coins: int) -> float:
@@ -364,19 +365,6 @@ def distribution(coins: int, k: int) -> arb:
         return arb(1)
     # a certified incomplete beta function
     return (arb(1) / 2).beta_lower(coins - k, k + 1, regularized=True)
-
-
-def _last_above(coins: int, s: int, epsilon: Fraction) -> int:
-    """The last t with P(t) > e^epsilon P(t-s). It is at least s-1, where P(t-s) = 0."""
-    low = s - 1  # true here
-    high = coins + 1  # false here: P is 0
-    while high - low > 1:
-        middle = (low + high) // 2
-        if _is_above(coins, middle, s, epsilon):
-            low = middle
-        else:
-            high = middle
-    return low
 
 
 def _is_above(coins: int, x: int, s: int, epsilon: Fraction) -> bool:

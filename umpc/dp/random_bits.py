@@ -304,16 +304,14 @@ class SurvivalTable:
             rare |= steps == 0
         drawn: Integers = steps + self._first
         for row in np.flatnonzero(rare):
-            drawn[row] = self._walk(int(drawn[row]), resume(words[row : row + 1], bits))
+            k, u = int(drawn[row]), resume(words[row : row + 1], bits)
+            # the least k with V >= P(X > k), from a k near it
+            while self._is_above(k, u):
+                k += 1
+            while k and not self._is_above(k - 1, u):
+                k -= 1
+            drawn[row] = k
         return drawn
-
-    def _walk(self, k: int, u: LazyUniform) -> int:
-        """The least k with V >= P(X > k), from a k near it."""
-        while self._is_above(k, u):
-            k += 1
-        while k and not self._is_above(k - 1, u):
-            k -= 1
-        return k
 
     def _is_above(self, k: int, u: LazyUniform) -> bool:
         return is_below(u, lambda precision: self.survival(k, k, precision)[0])

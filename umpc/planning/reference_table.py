@@ -273,12 +273,6 @@ class ReferenceTable:
         linear = min(variance, max(0.0, degree * shared * scale))
         return LargerMoments(degree, linear, variance - linear)
 
-    def _larger_sets_std(self, sizes: Sizes) -> float:
-        """The standard deviation from taking E, for sets of three and more records."""
-        if sizes.study.sampling in UNBALANCED:
-            return sqrt(self.larger_moments.variance * _left(sizes) / sizes.edges)
-        return sqrt(self.larger_moments.over_balanced(sizes.edges, sizes.records))
-
     @property
     def statistic(self) -> float | None:
         """The statistic of all sets of at most MOST_RECORDS records; None where it is undefined."""
@@ -356,7 +350,9 @@ class ReferenceTable:
             spread = float(np.var(self.slopes @ self.values)) * n / max(1, n - 1)
             return sqrt(spread / sizes.edges * (1 - sizes.edges / n))
         if sizes.study.degree > 2:
-            return self._larger_sets_std(sizes)
+            if sizes.study.sampling in UNBALANCED:
+                return sqrt(self.larger_moments.variance * _left(sizes) / sizes.edges)
+            return sqrt(self.larger_moments.over_balanced(sizes.edges, sizes.records))
         if sizes.study.sampling in UNBALANCED:
             return sqrt(self.moments.same * _left(sizes) / sizes.edges)
         first = sizes.first_class

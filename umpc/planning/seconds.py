@@ -225,21 +225,6 @@ def _trial(study: Study, some: Columns) -> float:
     return time.process_time() - started
 
 
-def predict_table_seconds(
-    attempt: SharedAttempt, cost: Cost, work: tuple[float, float], network: Network
-) -> Seconds:
-    """The seconds of a run in which tables of all nodes pass the coordinator's line, up and down.
-
-    Args: work: seconds before the data at the dealer, and on the data at each node.
-    """
-    bare = predict_seconds(attempt, cost, Machine(0.0, 0.0), network)
-    nodes = len(attempt.members)
-    before, on_data = work
-    # `predict_seconds` has counted one node's part of the bytes
-    on_data += _on_line(cost.bytes_online * (1 - 1 / nodes), network)
-    return bare.with_work(before, on_data)
-
-
 def seconds_of(
     attempt: Attempt,
     cost: Cost,
@@ -255,7 +240,11 @@ def seconds_of(
     study = attempt.study
     work = protocol_of(study).table_work(attempt)
     if work is not None and isinstance(attempt, SharedAttempt):
-        return predict_table_seconds(attempt, cost, work, network)
+        before, on_data = work
+        # all nodes' tables pass the coordinator's line; one node's part of the bytes is counted
+        on_data += _on_line(cost.bytes_online * (1 - 1 / len(study.nodes)), network)
+        bare = predict_seconds(attempt, cost, Machine(0.0, 0.0), network)
+        return bare.with_work(before, on_data)
     trial = protocol_of(study).trial(study, max(1, attempt.sizes.records))
     if trial is not None:
         return predict_trial_seconds(attempt, cost, trial, table.columns, network)

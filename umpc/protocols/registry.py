@@ -37,7 +37,7 @@ import msgspec
 
 from umpc.crypto.signing import Verify
 from umpc.decoding import convert, decode
-from umpc.errors import EncodingError, StudyError, VersionMismatch
+from umpc.errors import EncodingError, StudyError
 from umpc.protocol_version import PROTOCOL
 from umpc.protocols.base.protocol import StudyProtocol
 from umpc.study.attempt import Attempt, check_missing, fewest_survivors
@@ -49,6 +49,7 @@ from umpc.study.rules import (
     check_rest,
     check_several,
     check_variance,
+    check_version,
 )
 from umpc.study.settings import ADVERSARIES, Settings, keys_of
 from umpc.study.sizes import Member, Sizes
@@ -305,11 +306,8 @@ def decode_document(data: bytes, kinds: Sequence[type[Settings]], *, stored: boo
     union: Any = Union[tuple(kinds)]  # noqa: UP007  # made at run time
     try:
         version = decode(data, _Version).version
-        if version != PROTOCOL and not stored:
-            raise VersionMismatch(
-                f"the study is for protocol {version}, this process speaks protocol {PROTOCOL}; "
-                "install versions of umpc with the same protocol"
-            )
+        if not stored:
+            check_version(version)
         study = decode(data, Study, lambda _, value: convert(value, union))
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise EncodingError(f"the study's bytes do not decode: {error}") from error

@@ -133,11 +133,6 @@ def describe_share(report: Report, place: int) -> str:
     return f"epsilon {part.epsilon:.3g}{shared}"
 
 
-def evaluated(report: Report) -> str:
-    """How sets of records of several owners were evaluated."""
-    return find_protocol(report.protocol).describe_evaluation(report.backend)
-
-
 def intervals_of(report: Report, level: float = 0.95) -> list[ReportInterval]:
     """The report's interval of each kind, without those that have no end."""
     inference = Inference(report)
@@ -384,7 +379,8 @@ def _privacy(report: Report) -> Iterator[Line]:
     if told := protocol.describe_coins(report.coins):
         yield "coins of the noise", report.coins, told
     yield from protocol.describe_helpers()
-    how = f"{report.protocol}, {evaluated(report)}, preprocessing: {report.preprocessing}"
+    evaluated = protocol.describe_evaluation(report.backend)
+    how = f"{report.protocol}, {evaluated}, preprocessing: {report.preprocessing}"
     yield "protocol", "", how
     yield "study hash", report.study_hash[:16], ""
 

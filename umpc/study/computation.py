@@ -28,7 +28,6 @@ import msgspec
 from umpc.crypto.prg import digest
 from umpc.study.document import Study
 from umpc.study.parts import FieldText, exact
-from umpc.study.settings import Settings
 
 HASH_TAG = "umpc computation 1"
 """The first part of the text that `Computation.hash` hashes: its purpose and its version."""
@@ -171,16 +170,12 @@ def former_hashes(study: Study) -> tuple[tuple[str, bytes], ...]:
 
 def second_hash(study: Study) -> bytes:
     """The identity of a study under tag 2: 32 bytes."""
-    settings = _second_settings(study.question.settings)
+    own = study.question.settings
+    settings, usual = msgspec.to_builtins(own), type(own)()
+    for key in own.newer:
+        if getattr(own, key) == getattr(usual, key):
+            del settings[key]
     return _hash_of(SECOND_TAG, SECOND_KEYS, study, settings=settings, version=SECOND_VERSION)
-
-
-def _second_settings(settings: Settings) -> dict[str, Any]:
-    """The settings as tag 2 had them: without keys that came later and are unused."""
-    found: dict[str, Any] = msgspec.to_builtins(settings)
-    usual = type(settings)()
-    unused = [key for key in settings.newer if getattr(settings, key) == getattr(usual, key)]
-    return {key: value for key, value in found.items() if key not in unused}
 
 
 def former_hash(study: Study) -> bytes:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import TypedDict
+from typing import Any
 
 from umpc.study.messages import STEPS, StepBytes
 
@@ -82,14 +82,6 @@ class Moment:
         object.__setattr__(self, "answered", round(self.answered, STEP_DIGITS))
 
 
-class OnlineBytes(TypedDict):
-    """Bytes on data: by node in the study's order, by step round by round, and by shuffler."""
-
-    bytes_online_by_node: list[int]
-    bytes_online_by_step: dict[str, int]
-    bytes_online_by_shuffler: list[int]
-
-
 @dataclass(frozen=True)
 class Measured:
     """The cost of a run, as the processes counted it.
@@ -126,7 +118,7 @@ def count_online(
     revealed: Sequence[int],
     asked: Sequence[int] = (),
     heaps: Sequence[int] = (),
-) -> OnlineBytes:
+) -> dict[str, Any]:
     """Bytes by node, by step and by shuffler, as `Measured` has them.
 
     Args:

@@ -27,7 +27,6 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil, floor, isfinite
-from typing import Any
 
 from umpc.errors import ImpossibleResult
 from umpc.study.attempt import Attempt
@@ -198,7 +197,7 @@ def report_of(
     sizes = run.sizes if isinstance(run, Attempt) else run
     members = attempt.members if attempt else ()
     online = count_online(cost.sent, cost.revealed, cost.asked, cost.heaps)
-    predicted: dict[str, Any] = {f"{key}_predicted": value for key, value in online.items()}
+    predicted = {f"{key}_predicted": value for key, value in online.items()}
     result, covering = estimated(study, sums, sizes.sets, sizes.edges)
     limits = limits or Limits(covers_all_sets(study))
     return Report(

@@ -28,6 +28,7 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from functools import lru_cache
+from struct import Struct
 from typing import Any
 
 import msgspec
@@ -301,9 +302,10 @@ def groups_of_sums(parts: Sequence[StudyPart]) -> tuple[tuple[int, ...], ...]:
 # --- courses --------------------------------------------------------------------------------------
 
 
-ID_BYTES = 32
-NUMBER_BYTES = 4
-COURSE_BYTES = ID_BYTES + 2 * NUMBER_BYTES
+COURSE = Struct(">32sII")
+"""The bytes of a course: its id, a step, and the number of steps."""
+
+COURSE_BYTES = COURSE.size
 
 
 @dataclass(frozen=True)
@@ -322,17 +324,14 @@ class Course:
 
     def encode(self) -> bytes:
         """Its bytes, of fixed length."""
-        numbers = (number.to_bytes(NUMBER_BYTES, "big") for number in (self.step, self.steps))
-        return self.id + b"".join(numbers)
+        return COURSE.pack(self.id, self.step, self.steps)
 
     @classmethod
     def decode(cls, data: bytes) -> Course:
         """The course of these bytes. Raises: EncodingError."""
         if len(data) != COURSE_BYTES:
             raise EncodingError(f"a course has {COURSE_BYTES} bytes, got {len(data)}")
-        middle = ID_BYTES + NUMBER_BYTES
-        step = int.from_bytes(data[ID_BYTES:middle], "big")
-        course = cls(data[:ID_BYTES], step, int.from_bytes(data[middle:], "big"))
+        course = cls(*COURSE.unpack(data))
         if not 1 <= course.step <= course.steps:
             raise EncodingError(f"step {course.step} of {course.steps} steps does not exist")
         return course

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from umpc.decoding import convert
 from umpc.study.cost import Moment
 
 _OF_PART = (
@@ -222,14 +222,5 @@ class Report:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Report:
-        values = {"where": "", "protected": "one record", **values}  # which earlier reports lack
-        for key, kind in {"sums": SumReport, "timeline": Moment, "parts": PartReport}.items():
-            values[key] = [_read(kind, entry) for entry in values.get(key, ())]
-        found: Report = _read(cls, values)
-        return found
-
-
-def _read(cls: Any, entry: Mapping[str, Any]) -> Any:
-    """An entry, without keys that only later reports have."""
-    names = {each.name for each in fields(cls)}
-    return cls(**{key: value for key, value in entry.items() if key in names})
+        lacking = {"where": "", "protected": "one record", "timeline": []}  # in earlier reports
+        return convert({**lacking, **values}, cls)

@@ -55,13 +55,18 @@ SHOWN = 8
 NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 
 
-def check_common(study: Study) -> None:
-    """The rules that come before those of the protocol. Raises: StudyError and its kinds."""
-    if study.version != PROTOCOL:
+def check_version(version: str) -> None:
+    """Raises: VersionMismatch where a study is for another protocol than this process speaks."""
+    if version != PROTOCOL:
         raise VersionMismatch(
-            f"the study is for protocol {study.version}, this process speaks protocol {PROTOCOL}; "
+            f"the study is for protocol {version}, this process speaks protocol {PROTOCOL}; "
             "install versions of umpc with the same protocol"
         )
+
+
+def check_common(study: Study) -> None:
+    """The rules that come before those of the protocol. Raises: StudyError and its kinds."""
+    check_version(study.version)
     check_choice("adversary", study.adversary, ADVERSARIES)
     _check_participants(study)
     if study.exact_epsilon <= 0:

@@ -4,10 +4,7 @@ Every protocol has one frozen `msgspec.Struct` that derives from `Settings`. Its
 protocol's name, so the settings say which protocol a study runs, and a setting of another protocol
 cannot be written. Each field carries its description; help texts and options are made from it.
 
-    class MySettings(
-        Settings, msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True,
-        tag_field="protocol", tag="my-protocol",
-    ):
+    class MySettings(ProtocolSettings, frozen=True, kw_only=True, tag="my-protocol"):
         delta: Annotated[str, describe("δ of the release, such as 1e-9")]
 
 The properties are the facts that reports, policies and site administrators see of every study. A
@@ -155,6 +152,12 @@ class Settings:
     def shufflers(self) -> tuple[Participant, ...]:
         """The shufflers, where there are some."""
         return ()
+
+
+class ProtocolSettings(
+    Settings, msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field=TAG_FIELD
+):
+    """The base of the settings of one protocol, whose name is their tag."""
 
 
 Kind = TypeVar("Kind", bound=Settings)

@@ -84,18 +84,15 @@ def evaluate_clear(
 
     def evaluate_from(start: int) -> None:
         part = slice(start, min(start + BLOCK_EDGES, edges))
-        block = [_part_of(columns, part, edges) for columns in records]
+        # a column of one value stands for all edges
+        block = [
+            {name: each[part] if len(each) == edges else each for name, each in columns.items()}
+            for columns in records
+        ]
         values[part] = _evaluate_block(expression, schema, block, unit, part.stop - start)
 
     in_blocks(evaluate_from, range(0, edges, BLOCK_EDGES))
     return values
-
-
-def _part_of(columns: Columns, part: slice, edges: int) -> Columns:
-    """The columns of some edges. A column of one value stands for all of them."""
-    return {
-        name: column[part] if len(column) == edges else column for name, column in columns.items()
-    }
 
 
 def _evaluate_block(

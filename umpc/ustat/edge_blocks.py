@@ -67,12 +67,13 @@ def circulant(
 
     Returns: (2, stop − start) int64.
     """
-    whole = count // records
+    whole, rest = divmod(count, records)
     edges = np.arange(start, count if stop is None else stop)
     turn = edges // records
     first = edges - turn * records
     of_rest = slice(max(whole * records - start, 0), None)
-    turn += _first_offset(records, count)
+    # offset 1 is left for a rest that does not end all pairs
+    turn += 2 if rest and whole < (records - 1) // 2 else 1
     if whole == (records - 1) // 2:
         # the rest, if there is one, is part of the matching of offset n/2
         turn[of_rest] = records // 2
@@ -85,12 +86,6 @@ def circulant(
     # reduce modulo n
     np.subtract(second, records, out=second, where=second >= records)
     return np.stack([first, second])
-
-
-def _first_offset(records: int, count: int) -> int:
-    """The offset of the first turn: offset 1 is left for a rest that does not end all pairs."""
-    whole, rest = divmod(count, records)
-    return 2 if rest and whole < (records - 1) // 2 else 1
 
 
 def biregular_pattern(zeros: int, ones: int, count: int, start: int = 0) -> NDArray[np.int64]:

@@ -42,9 +42,15 @@ class UnaryOperation(Expression):
     """A node with one part."""
 
     operand: Expression
+    method: ClassVar[str]
+    """The interpreter's method that gives the meaning."""
 
     def __hash__(self) -> int:
         return self._hash
+
+    def visit(self, walk: Walk[Meaning]) -> Meaning:
+        found: Meaning = getattr(walk.interpreter, self.method)(walk(self.operand))
+        return found
 
 
 @dataclass(frozen=True)
@@ -53,9 +59,15 @@ class BinaryOperation(Expression):
 
     left: Expression
     right: Expression
+    method: ClassVar[str]
+    """The interpreter's method that gives the meaning."""
 
     def __hash__(self) -> int:
         return self._hash
+
+    def visit(self, walk: Walk[Meaning]) -> Meaning:
+        method: Callable[[Meaning, Meaning], Meaning] = getattr(walk.interpreter, self.method)
+        return method(walk(self.left), walk(self.right))
 
 
 @dataclass(frozen=True)
@@ -85,59 +97,55 @@ class Constant(Expression):
 class Add(BinaryOperation):
     """left + right."""
 
-    def visit(self, walk: Walk[Meaning]) -> Meaning:
-        return walk.interpreter.add(walk(self.left), walk(self.right))
+    method = "add"
 
 
 class Subtract(BinaryOperation):
     """left − right."""
 
-    def visit(self, walk: Walk[Meaning]) -> Meaning:
-        return walk.interpreter.subtract(walk(self.left), walk(self.right))
+    method = "subtract"
 
 
 class Multiply(BinaryOperation):
     """left · right. A product of equal factors is interpreted as a square."""
 
+    method = "multiply"
+
     def visit(self, walk: Walk[Meaning]) -> Meaning:
         if self.left == self.right:
             return walk.interpreter.square(walk(self.left))
-        return walk.interpreter.multiply(walk(self.left), walk(self.right))
+        return super().visit(walk)
 
 
 class Less(BinaryOperation):
     """The bit [left < right]."""
 
     is_bit = True
-
-    def visit(self, walk: Walk[Meaning]) -> Meaning:
-        return walk.interpreter.less(walk(self.left), walk(self.right))
+    method = "less"
 
 
 class Equal(BinaryOperation):
     """The bit [left = right]. The equality of two bits is interpreted as logic."""
 
     is_bit = True
+    method = "equal"
 
     def visit(self, walk: Walk[Meaning]) -> Meaning:
-        left, right = walk(self.left), walk(self.right)
         if self.left.is_bit and self.right.is_bit:
-            return walk.interpreter.same(left, right)
-        return walk.interpreter.equal(left, right)
+            return walk.interpreter.same(walk(self.left), walk(self.right))
+        return super().visit(walk)
 
 
 class Sign(UnaryOperation):
     """−1, 0 or 1."""
 
-    def visit(self, walk: Walk[Meaning]) -> Meaning:
-        return walk.interpreter.sign(walk(self.operand))
+    method = "sign"
 
 
 class Absolute(UnaryOperation):
     """The absolute value."""
 
-    def visit(self, walk: Walk[Meaning]) -> Meaning:
-        return walk.interpreter.absolute(walk(self.operand))
+    method = "absolute"
 
 
 @dataclass(frozen=True)
@@ -168,36 +176,28 @@ class Not(UnaryOperation):
     """The bit 1 − operand."""
 
     is_bit = True
-
-    def visit(self, walk: Walk[Meaning]) -> Meaning:
-        return walk.interpreter.complement(walk(self.operand))
+    method = "complement"
 
 
 class And(BinaryOperation):
     """The bit that is 1 where both bits are."""
 
     is_bit = True
-
-    def visit(self, walk: Walk[Meaning]) -> Meaning:
-        return walk.interpreter.both(walk(self.left), walk(self.right))
+    method = "both"
 
 
 class Or(BinaryOperation):
     """The bit that is 1 where at least one of two bits is."""
 
     is_bit = True
-
-    def visit(self, walk: Walk[Meaning]) -> Meaning:
-        return walk.interpreter.either(walk(self.left), walk(self.right))
+    method = "either"
 
 
 class Xor(BinaryOperation):
     """The bit that is 1 where exactly one of two bits is."""
 
     is_bit = True
-
-    def visit(self, walk: Walk[Meaning]) -> Meaning:
-        return walk.interpreter.exclusive(walk(self.left), walk(self.right))
+    method = "exclusive"
 
 
 class Interpreter(Generic[Meaning]):

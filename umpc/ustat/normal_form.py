@@ -17,6 +17,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import chain
 from math import gcd, lcm
 from typing import TypeAlias
 
@@ -54,6 +55,10 @@ class FieldAtom:
     def records(self) -> frozenset[int]:
         return frozenset((self.record,))
 
+    @property
+    def fields(self) -> frozenset[str]:
+        return frozenset((self.name,))
+
 
 @dataclass(frozen=True)
 class BitAtom:
@@ -80,6 +85,10 @@ class BitAtom:
     @property
     def records(self) -> frozenset[int]:
         return self.form.records
+
+    @property
+    def fields(self) -> frozenset[str]:
+        return self.form.fields
 
 
 @dataclass(frozen=True)
@@ -108,12 +117,11 @@ class LogicAtom:
 
     @cached_property
     def records(self) -> frozenset[int]:
-        return frozenset(
-            record
-            for conjunction in self.function
-            for factor in conjunction
-            for record in factor.records
-        )
+        return frozenset(chain.from_iterable(form.records for form in forms(self.function)))
+
+    @cached_property
+    def fields(self) -> frozenset[str]:
+        return frozenset(chain.from_iterable(form.fields for form in forms(self.function)))
 
 
 Atom: TypeAlias = FieldAtom | BitAtom | LogicAtom
@@ -130,7 +138,7 @@ class Polynomial:
     @cached_property
     def order(self) -> Order:
         return tuple(
-            (_monomial_order(monomial), coefficient) for monomial, coefficient in self.terms
+            (monomial_order(monomial), coefficient) for monomial, coefficient in self.terms
         )
 
     @cached_property
@@ -142,9 +150,14 @@ class Polynomial:
     @cached_property
     def records(self) -> frozenset[int]:
         """The records of the edge on which the value depends."""
-        return frozenset(
-            record for monomial, _ in self.terms for atom, _ in monomial for record in atom.records
-        )
+        atoms = (atom for monomial, _ in self.terms for atom, _ in monomial)
+        return frozenset(chain.from_iterable(atom.records for atom in atoms))
+
+    @cached_property
+    def fields(self) -> frozenset[str]:
+        """The names of the fields on which the value depends."""
+        atoms = (atom for monomial, _ in self.terms for atom, _ in monomial)
+        return frozenset(chain.from_iterable(atom.fields for atom in atoms))
 
     @property
     def constant_term(self) -> Fraction:
@@ -183,14 +196,15 @@ def function_order(function: Function) -> Order:
     return tuple(sorted(conjunction_order(bits) for bits in function))
 
 
-def _monomial_order(monomial: Monomial) -> Order:
+def monomial_order(monomial: Monomial) -> Order:
+    """The place of a monomial in canonical order."""
     return tuple((factor.order, power) for factor, power in monomial)
 
 
 def build(coefficients: Mapping[Monomial, Fraction]) -> Polynomial:
     """The polynomial with these coefficients. Raises: KernelError where it is too large."""
     kept: Iterable[tuple[Monomial, Fraction]] = ((m, c) for m, c in coefficients.items() if c != 0)
-    built = Polynomial(tuple(sorted(kept, key=lambda item: _monomial_order(item[0]))))
+    built = Polynomial(tuple(sorted(kept, key=lambda item: monomial_order(item[0]))))
     check_weight(built.weight)
     return built
 

@@ -20,8 +20,9 @@ its own, which costs far less than products of many bits in the ring.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
+from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -114,14 +115,18 @@ def logic_of(function: Function) -> Polynomial:
         # a function with a constant term is 1 minus its complement
         complement = atom(LogicAtom(function ^ logic.TRUE))
         return add(constant(1), complement.scaled(Fraction(-1)))
+    conjunctions = sorted(function, key=conjunction_order)
+    return exclusive(reduce(multiply, map(atom, bits), constant(1)) for bits in conjunctions)
+
+
+def exclusive(
+    products: Iterable[Polynomial], join: Callable[[Polynomial, Polynomial], Polynomial] = multiply
+) -> Polynomial:
+    """The exclusive or of bits as a sum. Args: join: multiplies two polynomials."""
     total = constant(0)
-    for conjunction in sorted(function, key=conjunction_order):
-        product = constant(1)
-        for factor in conjunction:
-            product = multiply(product, atom(factor))
+    for product in products:
         # x ⊕ y = x + y − 2xy
-        both = multiply(total, product)
-        total = add(total, product, both.scaled(Fraction(-2)))
+        total = add(total, product, join(total, product).scaled(Fraction(-2)))
     return total
 
 
@@ -244,7 +249,9 @@ def _reduce(monomial: Monomial) -> list[tuple[Monomial, Fraction]]:
     for factor in powers:
         if not (isinstance(factor, BitAtom) and factor.kind == "equal" and _is_linear(factor.form)):
             continue
-        (leading, coefficient), *others = _constant_last(factor.form)
+        # the constant term is the last
+        terms = sorted(factor.form.terms, key=lambda term: term[0] == ())
+        (leading, coefficient), *others = terms
         ((first, _),) = leading
         if isinstance(first, FieldAtom) and first in powers:
             # P = 0 says that first = −(others) / coefficient
@@ -252,11 +259,6 @@ def _reduce(monomial: Monomial) -> list[tuple[Monomial, Fraction]]:
             rest = tuple((a, p - (a == first)) for a, p in monomial if a != first or p > 1)
             return list(multiply(Polynomial(((rest, Fraction(1)),)), solved).terms)
     return [(monomial, Fraction(1))]
-
-
-def _constant_last(form: Polynomial) -> list[tuple[Monomial, Fraction]]:
-    """The terms, of which the constant one is the last."""
-    return sorted(form.terms, key=lambda term: term[0] == ())
 
 
 def _is_linear(form: Polynomial) -> bool:
@@ -274,12 +276,21 @@ _BIT: Ends = (0, 1)
 
 def relabel(polynomial: Polynomial, records: Mapping[int, int]) -> Polynomial:
     """The polynomial with record records[i] in the place of record i."""
+    return mapped(polynomial, lambda factor: _relabelled(factor, records))
+
+
+def mapped(
+    polynomial: Polynomial,
+    of: Callable[[Atom], Polynomial],
+    join: Callable[[Polynomial, Polynomial], Polynomial] = multiply,
+) -> Polynomial:
+    """The polynomial with `of(atom)` in the place of each atom. Args: join: multiplies two."""
     total = constant(0)
     for monomial, coefficient in polynomial.terms:
         product = constant(coefficient)
         for factor, power in monomial:
             for _ in range(power):
-                product = multiply(product, _relabelled(factor, records))
+                product = join(product, of(factor))
         total = add(total, product)
     return total
 
@@ -317,7 +328,7 @@ def bound(polynomial: Polynomial, schema: Schema) -> tuple[int, int]:
         low += ends[0]
         high += ends[1]
         if not (_fits(ends) and _fits((low, high))):
-            fields = sorted({name for factor, _ in monomial for name in _names(factor)})
+            fields = sorted({name for factor, _ in monomial for name in factor.fields})
             raise RangeError(
                 f"a value computed from {', '.join(fields) or 'constants'} may need more than "
                 f"62 bits; narrow the bounds or take a coarser resolution"
@@ -349,19 +360,6 @@ def _forms(factor: BitAtom | LogicAtom) -> frozenset[Polynomial]:
     if isinstance(factor, BitAtom):
         return frozenset([factor.form])
     return logic.forms(factor.function)
-
-
-def _names(factor: Atom) -> set[str]:
-    """The names of the fields on which an atom depends."""
-    if isinstance(factor, FieldAtom):
-        return {factor.name}
-    return {
-        name
-        for form in _forms(factor)
-        for monomial, _ in form.terms
-        for inner, _ in monomial
-        for name in _names(inner)
-    }
 
 
 def evaluate_local(

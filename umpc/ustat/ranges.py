@@ -215,7 +215,7 @@ def always_equal(left: Expression, right: Expression, schema: Schema) -> bool | 
 def domains_of(expression: Expression, schema: Schema) -> dict[Field, range]:
     """The values that each field of each record must take, in steps of the field's resolution."""
     occurring = sorted(fields_of(expression), key=lambda field: (field.record, field.name))
-    whole = interpret(expression, _Uses()).beyond_order
+    whole = beyond_order(expression)
     domains = {}
     for field in occurring:
         bounds = schema[field.name]
@@ -224,6 +224,11 @@ def domains_of(expression: Expression, schema: Schema) -> dict[Field, range]:
         records = sum(other.name == field.name for other in occurring)
         domains[field] = domain if field.name in whole else domain[:records]
     return domains
+
+
+def beyond_order(expression: Expression) -> frozenset[str]:
+    """The fields of which a value depends on more than their order between two records."""
+    return interpret(expression, _Uses()).beyond_order
 
 
 def points_of(domains: Mapping[Field, range]) -> Iterator[list[Columns]]:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
-from umpc.crypto.ring import Ring
 from umpc.errors import RemoteProtocolError
 from umpc.mpc.attempt import SharedAttempt
 from umpc.protocols.u_mpc.protocol import UMpcCoordinator
@@ -21,10 +19,8 @@ from umpc.study.sizes import Member, Sizes
 from umpc_papers.bell_2pc.group_mechanism import groups_of
 from umpc_papers.bell_2pc.noise_binding import (
     check_released,
-    delta_of_pairs,
     most_groups,
     noise_of_pairs,
-    pairs_attempt,
     pairs_ring,
 )
 from umpc_papers.bell_2pc.settings import group_of
@@ -36,12 +32,6 @@ class BellCoordinator(UMpcCoordinator):
     def check_sizes(self, members: Sequence[Member]) -> None:
         check_released(Sizes.of(self.study, members))
         super().check_sizes(members)
-
-    def _ring(self, sizes: Sizes) -> Ring:
-        return pairs_ring(sizes)
-
-    def _make_attempt(self, members: Sequence[Member], openings: Sequence[bytes]) -> SharedAttempt:
-        return pairs_attempt(self.study, members, openings)
 
     def replay(self, answers: Sequence[m.Released], measured: Measured) -> Report:
         sizes = Sizes.of(self.study, answers)
@@ -79,9 +69,6 @@ class BellCoordinator(UMpcCoordinator):
         check_sums(sizes, noisy, [law.tail_bound() for law in laws])
         totals = [law.unbiased(total) for law, total in zip(laws, noisy, strict=True)]
         return sum_reports(sizes, totals, laws)
-
-    def _delta(self, sizes: Sizes) -> Fraction:
-        return delta_of_pairs(sizes)
 
     def _check_values(self, values: Sequence[int], sizes: Sizes) -> None:
         """Every pair or group is released by one owner or by two. Raises: RemoteProtocolError."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -23,6 +22,8 @@ from umpc_papers.bell_2pc.pair_noise import apply_all, words_of
 class BellNode(UMpcNode):
     """One node, one study, one attempt. Args: as in SeedAgreement."""
 
+    _attempt_of = staticmethod(pairs_attempt)
+
     def __init__(
         self, own: Credentials, study: Study, columns: Columns, records: int, entropy: Entropy
     ):
@@ -32,9 +33,6 @@ class BellNode(UMpcNode):
     @property
     def delta(self) -> Fraction:
         return delta_of_pairs(self.attempt.sizes)
-
-    def _make_attempt(self, openings: Sequence[bytes]) -> SharedAttempt:
-        return pairs_attempt(self.study, self._agreed(openings), openings)
 
     def own_noise(self, attempt: SharedAttempt) -> list[int]:
         """Nothing is added to a sum: every pair has its noise already."""

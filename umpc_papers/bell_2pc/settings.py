@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import msgspec
-
 from umpc.errors import StudyError
 from umpc.study.document import Study
 from umpc.study.rules import check_between_0_and_1, check_choice
-from umpc.study.settings import Settings, describe
+from umpc.study.settings import ProtocolSettings, describe
 
 GROUPS = "group_laplace"
 NOISES = ("pair_laplace", "randomised_response", GROUPS)
@@ -20,15 +18,7 @@ USUAL_TWO_SAMPLE_EDGES = "2n"
 """Pairings are of all records, so a study over two classes takes another rule."""
 
 
-class BellTwoPcSettings(
-    Settings,
-    msgspec.Struct,
-    frozen=True,
-    forbid_unknown_fields=True,
-    kw_only=True,
-    tag_field="protocol",
-    tag="bell-2pc",
-):
+class BellTwoPcSettings(ProtocolSettings, frozen=True, kw_only=True, tag="bell-2pc"):
     """A noisy value of every pair is released. Pairs are garbled between their two nodes.
 
     edges: empty stands for the usual rule of the study's sampling.

@@ -14,13 +14,11 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Annotated, Any
 
-import msgspec
-
 from umpc.errors import StudyError
 from umpc.study.document import Study
 from umpc.study.parts import exact
 from umpc.study.rules import check_choice
-from umpc.study.settings import Settings, describe
+from umpc.study.settings import ProtocolSettings, describe
 from umpc.ustat.sampling import read_rule
 from umpc_papers.central.edges import edge_kernel
 from umpc_papers.central.uniformity import LEAST_RECORDS, uniformity_test
@@ -48,15 +46,7 @@ DEGENERATE = "degenerate"
 """The `concentration` of corollary 2: ξ follows from range, degree and number of records."""
 
 
-class CentralSettings(
-    Settings,
-    msgspec.Struct,
-    frozen=True,
-    forbid_unknown_fields=True,
-    kw_only=True,
-    tag_field="protocol",
-    tag="central",
-):
+class CentralSettings(ProtocolSettings, frozen=True, kw_only=True, tag="central"):
     """The coordinator is shown all records, and adds the noise. All mechanisms have δ = 0."""
 
     noise: Annotated[str, describe("The curator's mechanism.", *MECHANISMS)] = "laplace"

@@ -48,10 +48,6 @@ class RoundsMessages(AskingMessages):
     def answer(
         self, columns: Columns, counts: ClassCounts, first: bytes, question: bytes, bits: RandomBits
     ) -> bytes:
-        """The second message, about the same records in the same order.
-
-        Raises: EncodingError for a bad question.
-        """
         second = self.protocol.second(columns, first, question, bits)
         return second.ljust(self.message_bytes(counts) - len(first), b"\0")
 
@@ -61,7 +57,6 @@ class RoundsMessages(AskingMessages):
     # --- the coordinator -----------------------------------------------------------------------
 
     def question(self, firsts: Sequence[bytes], counts: Sequence[ClassCounts]) -> bytes:
-        """The question that follows from all first messages, and from nothing else."""
         return self.protocol.question(firsts, _totals(counts))
 
     def estimate(
@@ -71,12 +66,10 @@ class RoundsMessages(AskingMessages):
         answers: Sequence[bytes],
         counts: Sequence[ClassCounts],
     ) -> LocalEstimate:
-        """The estimate from all first messages, the question, and all answers."""
         seconds = [self._unfilled(*each) for each in zip(firsts, answers, counts, strict=True)]
         return self.protocol.aggregate(firsts, question, seconds, _totals(counts))
 
     def check(self, message: bytes, counts: ClassCounts) -> None:
-        """Raises: EncodingError where a first message does not decode."""
         self.protocol.check_first(message, sum(counts))
 
     def check_answer(self, first: bytes, answer: bytes, counts: ClassCounts) -> None:
@@ -91,7 +84,6 @@ class RoundsMessages(AskingMessages):
         return answer[: packed_size(asked(split_seed(first)[0], sum(counts)), 1)]
 
     def check_records(self, counts: Sequence[ClassCounts]) -> None:
-        """Raises: TooFewRecords, before anything is charged."""
         total = sum(_totals(counts))
         if total < LEAST_RECORDS:
             raise TooFewRecords(
@@ -115,7 +107,6 @@ class RoundsMessages(AskingMessages):
         return sqrt(self.protocol.predicted_mse(columns))
 
     def quantised(self, columns: Columns, first: int) -> float:
-        """The statistic of the records' cells, which the estimate is near to."""
         return self.protocol.vectors.cells.quantised(columns)
 
     def limits(self) -> Limits | None:

@@ -4,26 +4,16 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import msgspec
-
 from umpc.errors import StudyError
 from umpc.study.document import Study
-from umpc.study.settings import Settings, describe
+from umpc.study.settings import ProtocolSettings, describe
 from umpc_papers.gopa.graph import Graph, complete_graph, k_out_graph
 
 LEAST_NODES = 2
 MOST_NODES = 64
 
 
-class GopaSettings(
-    Settings,
-    msgspec.Struct,
-    frozen=True,
-    forbid_unknown_fields=True,
-    kw_only=True,
-    tag_field="protocol",
-    tag="gopa",
-):
+class GopaSettings(ProtocolSettings, frozen=True, kw_only=True, tag="gopa"):
     """Each node's sum is released under noise, most of which cancels."""
 
     delta: Annotated[str, describe("δ of the release, such as 1e-9. A study must give it.")] = ""

@@ -10,26 +10,18 @@ side.finish(released, …)   or replay: the same question leads to the stored an
 from __future__ import annotations
 
 from collections.abc import Sequence
-from fractions import Fraction
 
-from umpc.crypto.ring import Ring
 from umpc.errors import LocalProtocolError, RemoteProtocolError
-from umpc.mpc.attempt import SharedAttempt
-from umpc.mpc.chunks import require
-from umpc.protocols.grid.attempt import GridAttempt
 from umpc.protocols.grid.cross_terms import check_transfers
 from umpc.protocols.grid.protocol import GridCoordinator
 from umpc.protocols.u_mpc.settings import noisy_sums, sum_reports
 from umpc.study import messages as m
-from umpc.study.cost import Cost
 from umpc.study.making_report import Limits, check_sums, covers_all_sets, impossible
 from umpc.study.report import SumReport
 from umpc.study.sizes import Member, Sizes
 from umpc_papers.hajek_grid.binding import (
     FACTOR,
     bound_of,
-    cost_of_steps,
-    hajek_attempt,
     hajek_grid_of,
     hajek_ring,
     question_of,
@@ -52,18 +44,6 @@ class HajekGridCoordinator(GridCoordinator):
         if self.study.preprocessing == "none":
             grid = hajek_grid_of(self.study).grid
             check_transfers(self.study, members, grid, ring.bits - 1)
-
-    def _ring(self, sizes: Sizes) -> Ring:
-        return hajek_ring(sizes)
-
-    def _make_attempt(self, members: Sequence[Member], openings: Sequence[bytes]) -> SharedAttempt:
-        return hajek_attempt(self.study, members, openings)
-
-    def _cost(self, attempt: SharedAttempt, *, prepared: bool) -> Cost:
-        return cost_of_steps(require(attempt, GridAttempt))
-
-    def _delta(self, sizes: Sizes) -> Fraction:
-        return self.study.exact_delta
 
     def ask(self, answers: Sequence[m.Released]) -> m.Ask:
         """Raises: RemoteProtocolError naming whose share is malformed; AlreadyReleased."""

@@ -18,8 +18,6 @@ node that is started again still answers, once.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from umpc.crypto.ring import Ring
 from umpc.errors import LocalProtocolError, RemoteProtocolError
 from umpc.mpc.attempt import SharedAttempt
@@ -47,9 +45,7 @@ class TwoStepNode(UMpcNode):
     _held: int | None = None
     told = b""
     _recalled: Sizes | None = None
-
-    def _make_attempt(self, openings: Sequence[bytes]) -> SharedAttempt:
-        return hajek_attempt(self.study, self._agreed(openings), openings)
+    _attempt_of = staticmethod(hajek_attempt)
 
     def own_noise(self, attempt: SharedAttempt) -> list[int]:
         """The noise of the squares. That of the sum follows when its size is known."""

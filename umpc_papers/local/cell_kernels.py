@@ -33,8 +33,6 @@ from umpc.protocols.grid.operators.axis import (
 )
 from umpc.protocols.grid.operators.splitting import (
     ProductTerm,
-    fields_in,
-    fields_of,
     terms_of,
     written_out,
 )
@@ -171,10 +169,10 @@ def _by_field(term: ProductTerm, names: Sequence[str]) -> dict[str, _Along]:
     links: dict[str, set[BilinearBit]] = {name: set() for name in names}
     own: list[dict[str, list[tuple[object, int]]]] = [{name: [] for name in names} for _ in (0, 1)]
     for bit in term.bits:
-        links[_one(fields_of(bit.form))].add(_plain(bilinear_of(bit, 0, 1)))
+        links[_one(bit.fields)].add(_plain(bilinear_of(bit, 0, 1)))
     for side, factors in zip(own, term.local, strict=True):
         for factor, power in factors:
-            side[_one(fields_in(factor))].append((factor, power))
+            side[_one(factor.fields)].append((factor, power))
     return {
         name: (frozenset(links[name]), tuple(own[0][name]), tuple(own[1][name]))  # type: ignore[arg-type]
         for name in names

@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-import msgspec
-
 from umpc.errors import StudyError
 from umpc.study.document import Study
-from umpc.study.settings import Settings
+from umpc.study.settings import ProtocolSettings
 
 
-class LocalMeanSettings(
-    Settings,
-    msgspec.Struct,
-    frozen=True,
-    forbid_unknown_fields=True,
-    kw_only=True,
-    tag_field="protocol",
-    tag="local-mean",
-):
+class LocalMeanSettings(ProtocolSettings, frozen=True, kw_only=True, tag="local-mean"):
     """Each record answers with a random point near its value. There is nothing to set."""
 
     @property

@@ -7,7 +7,6 @@ from itertools import pairwise
 from math import prod
 from typing import Annotated
 
-import msgspec
 import numpy as np
 
 from umpc.errors import StudyError, UmpcError
@@ -15,7 +14,7 @@ from umpc.protocols.base.bins import read_bins as read_bins
 from umpc.study.document import Study
 from umpc.study.parts import FieldBins
 from umpc.study.rules import check_between_0_and_1, check_choice
-from umpc.study.settings import Settings, describe
+from umpc.study.settings import ProtocolSettings, describe
 from umpc.ustat.schema import FieldSchema, Schema
 from umpc.ustat.statistics import find_statistic
 from umpc.ustat.text import to_text
@@ -37,14 +36,7 @@ ROUNDED = 1e-9
 """A kernel that differs between cells by this part of its range is the same but for rounding."""
 
 
-class CellSettings(
-    Settings,
-    msgspec.Struct,
-    frozen=True,
-    forbid_unknown_fields=True,
-    kw_only=True,
-    tag_field="protocol",
-):
+class CellSettings(ProtocolSettings, frozen=True, kw_only=True):
     """How records become cells. A field without bins gets the usual ones."""
 
     bins: Annotated[
@@ -112,15 +104,7 @@ class GhaziLdpSettings(CellSettings, frozen=True, kw_only=True, tag="ghazi-ldp")
     """Each record answers with one bit about its column of a factor of the kernel."""
 
 
-class BellAucSettings(
-    Settings,
-    msgspec.Struct,
-    frozen=True,
-    forbid_unknown_fields=True,
-    kw_only=True,
-    tag_field="protocol",
-    tag="bell-auc",
-):
+class BellAucSettings(ProtocolSettings, frozen=True, kw_only=True, tag="bell-auc"):
     """An AUC from noisy counts in a tree of bins of the score."""
 
     levels: Annotated[int, describe("The scores become 2^levels bins.")] = USUAL_LEVELS

@@ -84,8 +84,8 @@ class CoordinatorAggregation(Protocol):
     exchanges, asks: as of a `NodeAggregation` that asks.
     """
 
-    exchanges: int
-    asks: int
+    exchanges: int = 1
+    asks: int = 0
 
     def add(self, node: int, frame: Frame) -> bool:
         """Add the next frame of a node's vector. Raises: RemoteProtocolError naming the node.
@@ -103,19 +103,19 @@ class CoordinatorAggregation(Protocol):
 
         Raises: RemoteProtocolError naming a node.
         """
-        ...
+        return
 
     @property
     def questions(self) -> list[bytes]:
         """All nodes' signed statements for the dealer, after the exchange in which it is asked."""
-        ...
+        raise LocalProtocolError("no dealer is asked about this total")
 
     def hear(self, frame: Frame, dealer: bytes) -> bool:
         """Take the next frame of the dealer's answer. Returns: whether it was the last one.
 
         Args: dealer: the dealer's certificate.
         """
-        ...
+        raise LocalProtocolError("no dealer is asked about this total")
 
     def check_signed(self, signatures: Sequence[bytes]) -> None:
         """All nodes must have signed this total. Raises: RemoteProtocolError naming the node."""

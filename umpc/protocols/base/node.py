@@ -151,9 +151,9 @@ class NodeAggregation(Protocol):
         0 for none.
     """
 
-    exchanges: int
-    answers: int
-    asks: int
+    exchanges: int = 1
+    answers: int = 1
+    asks: int = 0
 
     def masked(self) -> Iterator[Frame]:
         """The node's masked vector, once, or what it says in the next exchange."""
@@ -172,7 +172,7 @@ class NodeAggregation(Protocol):
 
         Args: dealer: the dealer's certificate.
         """
-        ...
+        raise LocalProtocolError("no dealer is asked about this total")
 
     def sign(self) -> bytes:
         """The node's signature of the attempt and the total."""

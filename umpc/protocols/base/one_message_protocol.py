@@ -97,7 +97,21 @@ class OneMessageCoordinator(CoordinatorSide):
         self, answers: Sequence[m.Released], attempt: bytes, counts: Sequence[ClassCounts]
     ) -> None:
         for name, answer, both in zip(self.names, answers, counts, strict=True):
-            self._check_message(name, answer, attempt, both)
+            try:
+                self._check_share(answer.share, both)
+            except EncodingError as error:
+                raise RemoteProtocolError(
+                    f"{name} released a malformed message: {error.message}",
+                    culprit=name,
+                    step="release",
+                ) from error
+            # parts of two attempts do not add up
+            if answer.attempt != attempt:
+                raise AlreadyReleased(
+                    f"{name} released the study {self.study.name!r} in another attempt than the "
+                    f"others; give the study a new name to run it anew",
+                    culprit=name,
+                )
 
     def _check_share(self, share: bytes, counts: ClassCounts) -> None:
         """Raises: EncodingError."""
@@ -108,25 +122,6 @@ class OneMessageCoordinator(CoordinatorSide):
                 f"{due} bytes were due for its {sum(counts)} records, {len(share)} came"
             )
         self._messages.check(share, counts)
-
-    def _check_message(
-        self, name: str, answer: m.Released, attempt: bytes, counts: ClassCounts
-    ) -> None:
-        try:
-            self._check_share(answer.share, counts)
-        except EncodingError as error:
-            raise RemoteProtocolError(
-                f"{name} released a malformed message: {error.message}",
-                culprit=name,
-                step="release",
-            ) from error
-        # parts of two attempts do not add up
-        if answer.attempt != attempt:
-            raise AlreadyReleased(
-                f"{name} released the study {self.study.name!r} in another attempt than the "
-                f"others; give the study a new name to run it anew",
-                culprit=name,
-            )
 
 
 def sum_report(study: Study, estimate: MessageEstimate, sampling: float = 0.0) -> SumReport:

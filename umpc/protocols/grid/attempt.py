@@ -151,7 +151,6 @@ class GridAttempt(SharedAttempt):
         yield Chunk(nodes, number, 0, self.sums, noise=True)
 
     def chunks_of(self, node: int) -> Iterator[Chunk]:
-        """The chunks in which a node takes part: all of them."""
         return (chunk for chunk in self.chunks() if node in chunk.owners)
 
     def chunk_groups(self) -> Iterator[tuple[Chunk, int]]:

@@ -124,22 +124,30 @@ def ring_of(sizes: Sizes) -> Ring:
     )
 
 
+def ring_for_members(study: Study, members: Sequence[Member]) -> Ring:
+    """The ring of the shares, where the study can run over so many records.
+
+    Raises: RangeError, TooFewRecords.
+    """
+    sizes = Sizes.of(study, members)
+    if study.adversary != HONEST and not study.settings.shares_tables:
+        check_lists([member.records for member in members])
+    _ = sizes.edges
+    ring = ring_of(sizes)
+    if study.preprocessing == "none":
+        check_transfers(study, members, grid_of(study), ring.bits - 1)
+    return ring
+
+
 def grid_attempt(study: Study, members: Sequence[Member], openings: Sequence[bytes]) -> GridAttempt:
     """The attempt of these members and openings, with a committee's coins if one draws noise.
 
     Raises: RemoteProtocolError, RangeError, TooFewRecords.
     """
-    sizes = Sizes.of(study, members)
-    coins = coins_of(noise_of_sums(sizes))
-    ring = ring_of(sizes)
-    grid = grid_of(study)
-    kind = GridAttempt
-    if study.adversary != HONEST and not study.settings.shares_tables:
-        check_lists([member.records for member in members])
-    if study.preprocessing == "none":
-        check_transfers(study, members, grid, ring.bits - 1)
-        kind = DealerlessAttempt
-    return kind(study, members, openings, ring, grid, coins)
+    ring = ring_for_members(study, members)
+    coins = coins_of(noise_of_sums(Sizes.of(study, members)))
+    kind = DealerlessAttempt if study.preprocessing == "none" else GridAttempt
+    return kind(study, members, openings, ring, grid_of(study), coins)
 
 
 # --- cost -----------------------------------------------------------------------------------------

@@ -148,7 +148,6 @@ class CrossPlan(ChunkPlan):
         return min(most, chosen)
 
     def shape(self, round: int, party: int, count: int) -> Message:
-        """A party's message of a round, with zero bytes in place of its content."""
         chooses = party == self.chooser
         if round == CORRECT:
             # round 2: the sender corrects, the chooser is silent

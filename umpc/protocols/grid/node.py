@@ -35,7 +35,6 @@ from umpc.crypto.rounds import Protocol
 from umpc.crypto.signing import Credentials
 from umpc.errors import EncodingError, LocalProtocolError
 from umpc.mpc.arrays import Words
-from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk, require
 from umpc.mpc.masked.material import dealt_bytes
 from umpc.protocols.base.node import NodeAggregation
@@ -58,6 +57,7 @@ class GridNode(UMpcNode):
     """One node, one study, one attempt. Args: as in SeedAgreement."""
 
     _table: NodeTable | None = None
+    _attempt_of = staticmethod(grid_attempt)
 
     @property
     def aggregation(self) -> NodeAggregation:
@@ -74,9 +74,6 @@ class GridNode(UMpcNode):
     def grid_attempt(self) -> GridAttempt:
         """The attempt, once it has begun."""
         return require(self.attempt, GridAttempt)
-
-    def _make_attempt(self, openings: Sequence[bytes]) -> SharedAttempt:
-        return grid_attempt(self.study, self._agreed(openings), openings)
 
     # --- prepare -------------------------------------------------------------------------------
 
@@ -143,17 +140,13 @@ def _as_they_are(shares: Elements) -> Protocol[Elements]:
 # --- node table -----------------------------------------------------------------------------------
 
 
-class NodeTable:
+class NodeTable(NodeAggregation):
     """One node's part of one attempt.
 
     Args:
         seed: the dealer's, of this node's mask. It is forgotten when the share is made.
         own, keys: what the node signs with, and all nodes' public keys.
     """
-
-    exchanges = 1
-    answers = 1
-    asks = 0
 
     def __init__(
         self,
@@ -215,10 +208,6 @@ class NodeTable:
             yield layout.frame(HISTOGRAM, start, layout.ring.plus(own, mask))
 
     def take(self, frame: Frame) -> bool:
-        """The next frame of the total. Returns: whether it was the last one.
-
-        Raises: RemoteProtocolError naming the coordinator.
-        """
         if not self._is_masked:
             raise LocalProtocolError("the total comes after this node's own table has left")
         layout = self.attempt.layout
@@ -233,10 +222,6 @@ class NodeTable:
         self._came += 1
         return self._came == layout.frames
 
-    def hear(self, frame: Frame, dealer: bytes) -> bool:
-        """There is no answer."""
-        raise LocalProtocolError("the dealer of a grid answers where nodes may lie")
-
     @property
     def _statement(self) -> bytes:
         if self._came != self.attempt.layout.frames:
@@ -244,7 +229,6 @@ class NodeTable:
         return total_statement(self.attempt.id, self._hash.digest())
 
     def sign(self) -> bytes:
-        """The node's signature of the total."""
         return self._own.sign(self._statement)
 
     def confirm(self, signatures: Sequence[bytes]) -> None:
@@ -278,7 +262,7 @@ class NodeTable:
         # spec/grid.py, `image`
         image = form.image(total)
         # H = Ĥ − a: the cross terms of Hᵀ A H
-        share = -form.times * self._with_mask(image)
+        share = -form.times * self._with_stream(mask_stream(self._seed, self.attempt.id), image)
         if place < self.attempt.vectors:
             # over triples: ⟨∇C(a)_u, Ĥ⟩ as well
             share += self._with_vector(place, total)
@@ -286,10 +270,6 @@ class NodeTable:
         if self.node == 0:
             share += form.public(total, image)
         return share
-
-    def _with_mask(self, image: Elements) -> int:
-        """⟨a_u, image⟩ modulo 2^w."""
-        return self._with_stream(mask_stream(self._seed, self.attempt.id), image)
 
     def _with_vector(self, place: int, total: Elements) -> int:
         """⟨g_u, Ĥ⟩ modulo 2^w: the node's share of a sum's vector is dealt, or a stream."""

@@ -16,7 +16,7 @@ eight chunks of a cross term, each a few MiB.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -26,7 +26,6 @@ from umpc.crypto.prg import FixedKeyHash, derive, digest
 from umpc.crypto.rounds import Finished, Message, Protocol, resume
 from umpc.errors import EncodingError, LocalProtocolError
 from umpc.mpc.arrays import Words
-from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk, require
 from umpc.mpc.transfers.channels import Channels
 from umpc.mpc.transfers.ot_inner_products import (
@@ -57,14 +56,12 @@ class DealerlessNode(UMpcNode):
     """One node, one study, one attempt. Args: as in SeedAgreement."""
 
     _own_table: OwnTable | None = None
+    _attempt_of = staticmethod(grid_attempt)
 
     @property
     def dealerless_attempt(self) -> DealerlessAttempt:
         """The attempt, once it has begun."""
         return require(self.attempt, DealerlessAttempt)
-
-    def _make_attempt(self, openings: Sequence[bytes]) -> SharedAttempt:
-        return grid_attempt(self.study, self._agreed(openings), openings)
 
     # --- prepare -------------------------------------------------------------------------------
 

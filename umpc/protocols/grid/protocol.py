@@ -18,11 +18,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from umpc.crypto import field
-from umpc.crypto.ring import Ring
 from umpc.crypto.signing import Verify
 from umpc.errors import LocalProtocolError, ProvenLie, RemoteProtocolError, UmpcError
 from umpc.mpc.arrays import Words
-from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import require
 from umpc.planning.reference_table import PredictedError, ReferenceTable
 from umpc.protocols.base.bins import bias_of_bins, read_bins
@@ -36,16 +34,16 @@ from umpc.protocols.grid.binding import (
     grid_attempt,
     grid_of,
     proof_seconds,
+    ring_for_members,
     ring_of,
     statistic_of_grid,
     work_seconds,
 )
 from umpc.protocols.grid.coarse import binned_table, check_coarse, described, limits_of
-from umpc.protocols.grid.cross_terms import DealerlessAttempt, check_transfers, transfers_of
+from umpc.protocols.grid.cross_terms import DealerlessAttempt, transfers_of
 from umpc.protocols.grid.evidence import keeping_evidence, proven_by
 from umpc.protocols.grid.lookup_proof import (
     cells_by_class,
-    check_lists,
     check_table,
     shapes_of,
     table_hash,
@@ -71,7 +69,7 @@ from umpc.protocols.grid.verified import (
     inverses_of_cells,
 )
 from umpc.protocols.u_mpc.noise_binding import noise_of_sums
-from umpc.protocols.u_mpc.protocol import UMpc, UMpcCoordinator
+from umpc.protocols.u_mpc.protocol import UMpc, UMpcCoordinator, traffic
 from umpc.protocols.u_mpc.settings import UMpcSettings, noisy_sums, sum_reports
 from umpc.protocols.u_mpc.theory import error_of_sums
 from umpc.study.attempt import Attempt
@@ -186,11 +184,7 @@ class GridProtocol(UMpc):
         yield from self.describe(attempt.study)
         yield from self._noise_lines(attempt)
         yield "rounds", f"{cost.rounds}: {_rounds_in_words(attempt)}, and the reveal"
-        yield (
-            "bytes",
-            f"{cost.bytes_online:,} online, {cost.bytes_offline:,} before, {cost.bytes_dealt:,} "
-            f"of them from the dealer",
-        )
+        yield "bytes", traffic(cost)
 
     def error(self, attempt: Attempt, table: ReferenceTable) -> PredictedError:
         error = error_of_sums(attempt.sizes, table, self.noise(attempt.sizes))
@@ -278,14 +272,11 @@ def _rounds_in_words(attempt: Attempt) -> str:
 # --- coordinator ----------------------------------------------------------------------------------
 
 
-class TotalOfTables:
+class TotalOfTables(CoordinatorAggregation):
     """The total of one attempt: (cells,) of the ring, and how many frames came from each node.
 
     Args: keys: the nodes' public keys.
     """
-
-    exchanges = 1
-    asks = 0
 
     def __init__(self, attempt: GridAttempt, keys: Sequence[bytes]):
         self.attempt = attempt
@@ -294,10 +285,6 @@ class TotalOfTables:
         self._came = [0] * len(attempt.members)
 
     def add(self, node: int, frame: Frame) -> bool:
-        """Add a node's next frame. Returns: whether it was the last one.
-
-        Raises: RemoteProtocolError naming the node, also for a frame that it sent before.
-        """
         layout = self.attempt.layout
         name = self.attempt.members[node].name
         # spec/grid.py, `run`: ĥ_u, uniform without the node's seed
@@ -309,20 +296,7 @@ class TotalOfTables:
         return self._came[node] == layout.frames
 
     def told(self, node: int) -> Iterator[Frame]:
-        """The frames that a node is told in this exchange."""
         return self.total()
-
-    def end_exchange(self) -> None:
-        """The total needs no more than the sum of all tables."""
-
-    @property
-    def questions(self) -> list[bytes]:
-        """There are none."""
-        raise LocalProtocolError("the dealer of a grid is asked where nodes may lie")
-
-    def hear(self, frame: Frame, dealer: bytes) -> bool:
-        """There is no answer of a dealer."""
-        raise LocalProtocolError("the dealer of a grid answers where nodes may lie")
 
     def total(self) -> Iterator[Frame]:
         """The frames of the total, each time anew."""
@@ -341,7 +315,6 @@ class TotalOfTables:
         return state.digest()
 
     def check_signed(self, signatures: Sequence[bytes]) -> None:
-        """Every node must have signed this total. Raises: RemoteProtocolError naming the node."""
         # each node's signature, where it comes from
         statement = total_statement(self.attempt.id, self.digest)
         check_signed(statement, self.attempt.members, self._keys, signatures, None)
@@ -373,10 +346,6 @@ class VerifiedTotal(TotalOfTables):
         return [incomplete(each.parts[self._exchange]) for each in self.transcript.said]
 
     def add(self, node: int, frame: Frame) -> bool:
-        """A node's next frame. Returns: whether it was the last one of the exchange.
-
-        Raises: RemoteProtocolError naming the node.
-        """
         name = self.attempt.members[node].name
         due = self._due[node]
         if not self._exchange and not self.tables[node].is_complete:
@@ -444,7 +413,6 @@ class VerifiedTotal(TotalOfTables):
         return self.transcript.questions(self._root)
 
     def hear(self, frame: Frame, dealer: bytes) -> bool:
-        """The next frame of the dealer's answer. Returns: whether it was the last one."""
         return self.answer.hear(frame, dealer, self._verify)
 
     def check_signed(self, signatures: Sequence[bytes]) -> None:
@@ -502,23 +470,7 @@ class GridCoordinator(UMpcCoordinator):
         return VerifiedTotal(attempt, self._keys, self._verify)
 
     def check_sizes(self, members: Sequence[Member]) -> None:
-        sizes = Sizes.of(self.study, members)
-        if self.study.adversary != HONEST and not self.study.settings.shares_tables:
-            check_lists([member.records for member in members])
-        _ = sizes.edges
-        ring = ring_of(sizes)
-        grid = grid_of(self.study)
-        if self.study.preprocessing == "none":
-            check_transfers(self.study, members, grid, ring.bits - 1)
-
-    def _ring(self, sizes: Sizes) -> Ring:
-        return ring_of(sizes)
-
-    def _make_attempt(self, members: Sequence[Member], openings: Sequence[bytes]) -> SharedAttempt:
-        return grid_attempt(self.study, members, openings)
-
-    def _cost(self, attempt: SharedAttempt, *, prepared: bool) -> Cost:
-        return cost_of(require(attempt, GridAttempt))
+        ring_for_members(self.study, members)
 
     def _limits(self, sums: Sequence[SumReport]) -> Limits | None:
         return limits_of(self.study, sums)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Annotated
 
-import msgspec
-
 from umpc.crypto.field import P
 from umpc.errors import StudyError
 from umpc.protocols.grid.operators.layout import MAX_CELLS
@@ -14,7 +12,7 @@ from umpc.protocols.u_mpc.settings import COMMITTEE_NOISES, NOISES, check_noise
 from umpc.study.document import Study
 from umpc.study.parts import FieldBins, Participant
 from umpc.study.rules import check_choice
-from umpc.study.settings import HONEST, Settings, describe
+from umpc.study.settings import HONEST, ProtocolSettings, describe
 
 BACKEND = "grid"
 BACKENDS = (BACKEND,)
@@ -31,15 +29,7 @@ PAIRS = 'backend = "shared" with a number of edges such as edges = "2n"'
 PAIRS_INSTEAD = f"take {PAIRS}"
 
 
-class GridSettings(
-    Settings,
-    msgspec.Struct,
-    frozen=True,
-    forbid_unknown_fields=True,
-    kw_only=True,
-    tag_field="protocol",
-    tag="grid",
-):
+class GridSettings(ProtocolSettings, frozen=True, kw_only=True, tag="grid"):
     """The noisy sum over all pairs or triples of records is released, from one masked histogram.
 
     noise: as in u-mpc. A committee's coins come from transfers between its members.

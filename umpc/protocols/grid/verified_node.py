@@ -137,10 +137,6 @@ class VerifiedTable(NodeTable):
         return incomplete([part for each in others for part in each.parts[self._exchange]])
 
     def take(self, frame: Frame) -> bool:
-        """The next frame of the exchange. Returns: whether it was the last one.
-
-        Raises: RemoteProtocolError naming the coordinator.
-        """
         if self._exchange == 0 and self._came < self.attempt.layout.frames:
             is_last = super().take(frame) and not self._due
         else:
@@ -163,7 +159,6 @@ class VerifiedTable(NodeTable):
             self._due = self._parts_due()
 
     def hear(self, frame: Frame, dealer: bytes) -> bool:
-        """The next frame of the dealer's answer. Returns: whether it was the last one."""
         return self.answer.hear(frame, dealer, self._own.verify)
 
     @property
@@ -222,7 +217,6 @@ class VerifiedNode(GridNode):
     _table: VerifiedTable | None = None
 
     def receive_seed(self, node_seed: bytes) -> None:
-        """The seed of all of this node's masks, once."""
         super().receive_seed(node_seed)
         own = self.grid_attempt, self.index, node_seed, self._own, self._keys
         self._table = VerifiedTable(*own, self._entropy)

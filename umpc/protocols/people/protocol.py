@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from umpc.crypto.signing import Verify
 from umpc.errors import StudyError
-from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.backends import predict
 from umpc.mpc.chunks import require
 from umpc.people.messages import BOX_BYTES
@@ -250,9 +249,6 @@ class PeopleCoordinator(GridCoordinator):
 
     def _proved_total(self, attempt: GridAttempt) -> TotalOfTables:
         return PeopleTotal(attempt, self._keys, self._verify)
-
-    def _cost(self, attempt: SharedAttempt, *, prepared: bool) -> Cost:
-        return _cost(require(attempt, GridAttempt))
 
     def check_sizes(self, members: Sequence[Member]) -> None:
         # a plan has no certificates, and nobody has signed anything

@@ -81,15 +81,7 @@ class PeopleTerms(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return CountedPeople(n, statement, (first, data[-SIGNATURE_BYTES:]))
 
 
-class PeopleSettings(
-    GridSettings,
-    msgspec.Struct,
-    frozen=True,
-    forbid_unknown_fields=True,
-    kw_only=True,
-    tag_field="protocol",
-    tag="people",
-):
+class PeopleSettings(GridSettings, frozen=True, kw_only=True, tag="people"):
     """The noisy sum over all pairs or triples of people, who send one message each."""
 
     people: Annotated[

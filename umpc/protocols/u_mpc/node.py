@@ -38,7 +38,7 @@ from umpc.errors import LocalProtocolError
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.backends import backend_of, tosses_apart, transfers_of
 from umpc.mpc.cells import Cells
-from umpc.mpc.chunks import AHEAD, Chunk
+from umpc.mpc.chunks import AHEAD, Chunk, require
 from umpc.mpc.garbled.cells import GarbledCells
 from umpc.mpc.masked.cells import CommitteeTransfers, SharedCells
 from umpc.mpc.masked.tasks import OwnerBatch
@@ -60,7 +60,7 @@ INNER_CHUNK = 1 << 17
 """Edges inside the node that are evaluated at once."""
 
 
-class UMpcNode(NodeSide):
+class UMpcNode(NodeSide, MeshSide):
     """One node, one study, one attempt. Args: as in SeedAgreement."""
 
     _attempt: SharedAttempt | None = None
@@ -83,9 +83,7 @@ class UMpcNode(NodeSide):
 
     @property
     def attempt(self) -> SharedAttempt:
-        if self._attempt is None:
-            raise LocalProtocolError("the attempt has not begun")
-        return self._attempt
+        return require(super().attempt, SharedAttempt)
 
     @property
     def delta(self) -> Fraction:
@@ -97,10 +95,8 @@ class UMpcNode(NodeSide):
         Raises: RemoteProtocolError where an opening does not fit, LocalProtocolError where a record
         has more edges than the noise covers.
         """
-        if self._attempt is not None:
-            raise LocalProtocolError("begin comes once, after agree")
         # Sinh & Ramon 2025, section 3: one random E, from the joint seed
-        attempt = self._make_attempt(openings)
+        attempt = require(self._begin(openings), SharedAttempt)
         # noise is calibrated for δ_max: check it on E itself
         degree = int(attempt.hypergraph.degrees(self.index).max(initial=0))
         if degree > attempt.sizes.max_degree:
@@ -132,8 +128,10 @@ class UMpcNode(NodeSide):
         )
         return attempt
 
+    _attempt_of = staticmethod(shared_attempt)
+
     def _make_attempt(self, openings: Sequence[bytes]) -> SharedAttempt:
-        return shared_attempt(self.study, self._agreed(openings), openings)
+        return self._attempt_of(self.study, self._agreed(openings), openings)
 
     def own_noise(self, attempt: SharedAttempt) -> list[int]:
         """The number that this node adds to each sum; in a committee the first member's offset."""
@@ -150,7 +148,6 @@ class UMpcNode(NodeSide):
 
     @property
     def peers(self) -> tuple[int, ...]:
-        """The nodes with which this node exchanges messages."""
         return self.attempt.peers(self.index)
 
     @property
@@ -161,7 +158,6 @@ class UMpcNode(NodeSide):
 
     @cached_property
     def tosses_early(self) -> bool:
-        """Whether `set_up` and `toss` may come before the seed, which the dealer sends."""
         return self.attempt.needs_dealer and tosses_apart(self.study)
 
     def receive_seed(self, node_seed: bytes) -> None:
@@ -205,11 +201,9 @@ class UMpcNode(NodeSide):
         return tuple(filter(channels.has_channel, self.peers)) if channels else ()
 
     def channel(self, peer: int) -> CorrelatedSender | CorrelatedReceiver:
-        """This node's end of its channel to a peer, after all set-ups."""
         return self._with_channels().channel(peer)
 
     def take_up(self, peer: int, channel: CorrelatedSender | CorrelatedReceiver) -> None:
-        """Use a channel to a peer, once, in place of `set_up`."""
         self._with_channels().take_up(peer, channel)
 
     def _with_channels(self) -> GarbledCells | CommitteeTransfers:
@@ -240,19 +234,13 @@ class UMpcNode(NodeSide):
     # --- evaluate ------------------------------------------------------------------------------
 
     def fields_for(self, peer: int) -> list[Message]:
-        """Round 1: this node's records that occur in an edge with the peer, masked or as labels."""
         # Sinh & Ramon 2025, 3.1, step 1: records under masks, or labels
         return self.cells.fields_for(peer)
 
     def due_fields(self, peer: int) -> list[Message]:
-        """The messages that the peer must send in round 1, without their content."""
         return backend_of(self.study).field_shapes(self.attempt, peer, self.index)
 
     def receive_fields(self, peer: int, messages: Sequence[Message]) -> None:
-        """Round 1 from a peer.
-
-        Raises: EncodingError or RemoteProtocolError where not exactly its records came.
-        """
         self.cells.receive_fields(peer, messages)
 
     def protocol(

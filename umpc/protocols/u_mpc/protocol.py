@@ -28,10 +28,12 @@ from umpc.dp.events import ConcentratedEvent, Event
 from umpc.errors import AlreadyReleased, LocalProtocolError, RemoteProtocolError
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.backends import predict
+from umpc.mpc.chunks import require
 from umpc.planning.reference_table import PredictedError, ReferenceTable
 from umpc.protocols.base.coordinator import CoordinatorSide
 from umpc.protocols.base.promise import DEALER, NOBODY, PromiseTerms, Trust
 from umpc.protocols.base.protocol import Line, StudyProtocol, Variant
+from umpc.protocols.registry import protocol_of
 from umpc.protocols.u_mpc.noise_binding import (
     check_edges,
     delta_of_sums,
@@ -55,7 +57,7 @@ from umpc.protocols.u_mpc.settings import (
 from umpc.protocols.u_mpc.theory import edges_for_error, edges_for_noise, error_of_sums, usual_edges
 from umpc.study import messages as m
 from umpc.study.attempt import Attempt
-from umpc.study.cost import Cost, Measured
+from umpc.study.cost import NO_COST, Cost, Measured
 from umpc.study.document import Study
 from umpc.study.making_report import Limits, check_sums, report_of
 from umpc.study.report import Report, SumReport
@@ -137,10 +139,22 @@ class UMpc(StudyProtocol):
         return NOISE_IN_WORDS[noise]
 
     def with_less_noise(self, study: Study) -> Study | None:
-        return with_committee(study)
+        if study.noise != "distributed" or len(study.nodes) <= USUAL_COMMITTEE:
+            return None
+        if study.adversary != HONEST or study.exact_epsilon > MOST_EPSILON_IN_MPC:
+            return None
+        return study.replaced(noise="in_mpc")
 
     def describe_gain(self, noise: str, nodes: int, max_colluding: int) -> str:
-        return gain_of_committee(noise, nodes, max_colluding)
+        honest = nodes - max_colluding
+        if noise != "distributed" or nodes <= USUAL_COMMITTEE or honest >= nodes:
+            return ""
+        # variance of N parts calibrated for h: N/h of one draw
+        times = sqrt(nodes / honest)
+        return (
+            f'noise = "in_mpc" has 1/{times:.3g} of this noise\'s standard deviation; '
+            f"`umpc plan` says at how many bytes"
+        )
 
     def describe_coins(self, coins: str) -> str:
         return COINS_IN_WORDS[coins]
@@ -212,12 +226,8 @@ class UMpc(StudyProtocol):
         if study.adversary != HONEST:
             for deviation in self._deviations(sizes.if_honest):
                 yield "", f'{deviation:.4g} if adversary = "{HONEST}"'
-        source = f"{cost.bytes_dealt:,} of them from the dealer"
         yield "rounds", f"{cost.rounds}, the reveal included"
-        yield (
-            "bytes",
-            f"{cost.bytes_online:,} online, {cost.bytes_offline:,} before, {source}",
-        )
+        yield "bytes", traffic(cost)
         if shared(attempt).makes_ahead:
             ahead = predict(shared(attempt), prepared=True)
             yield (
@@ -255,36 +265,19 @@ class UMpc(StudyProtocol):
         return {**found, "dealer": dealer}
 
 
+def traffic(cost: Cost) -> str:
+    """The bytes of a run, in words."""
+    return (
+        f"{cost.bytes_online:,} online, {cost.bytes_offline:,} before, {cost.bytes_dealt:,} of "
+        f"them from the dealer"
+    )
+
+
 def shared(attempt: Attempt) -> SharedAttempt:
     """An attempt over shared edges. Raises: LocalProtocolError for any other."""
     if not isinstance(attempt, SharedAttempt):
         raise LocalProtocolError("an attempt over shared edges was expected")
     return attempt
-
-
-# --- drawn committee ------------------------------------------------------------------------------
-
-
-def with_committee(study: Study) -> Study | None:
-    """The study with noise that a committee draws, where that is not usual; else None."""
-    if study.noise != "distributed" or len(study.nodes) <= USUAL_COMMITTEE:
-        return None
-    if study.adversary != HONEST or study.exact_epsilon > MOST_EPSILON_IN_MPC:
-        return None
-    return study.replaced(noise="in_mpc")
-
-
-def gain_of_committee(noise: str, nodes: int, max_colluding: int) -> str:
-    """How much less noise a committee would add, in words; empty where that is the usual one."""
-    honest = nodes - max_colluding
-    if noise != "distributed" or nodes <= USUAL_COMMITTEE or honest >= nodes:
-        return ""
-    # variance of N parts calibrated for h: N/h of one draw
-    times = sqrt(nodes / honest)
-    return (
-        f'noise = "in_mpc" has 1/{times:.3g} of this noise\'s standard deviation; '
-        f"`umpc plan` says at how many bytes"
-    )
 
 
 # --- coordinator ----------------------------------------------------------------------------------
@@ -293,26 +286,23 @@ def gain_of_committee(noise: str, nodes: int, max_colluding: int) -> str:
 class UMpcCoordinator(CoordinatorSide):
     """One study, one attempt. Lists are in the study's order of nodes."""
 
-    _attempt: SharedAttempt | None = None
-
     def check_sizes(self, members: Sequence[Member]) -> None:
         sizes = Sizes.of(self.study, members)
         # refused before any node draws or charges
         check_edges(sizes)
-        self._ring(sizes)
+        ring_for(sizes, [law.tail_bound() for law in self.protocol.noise(sizes)])
 
-    def _ring(self, sizes: Sizes) -> Ring:
-        """The ring of the sums with their noise. Raises: RangeError where none is wide enough."""
-        return ring_for(sizes, [law.tail_bound() for law in noise_of_sums(sizes)])
+    @property
+    def protocol(self) -> UMpc:
+        """The study's protocol, which says the law of the noise, δ, the attempt and its cost."""
+        return require(protocol_of(self.study), UMpc)
 
-    def _make_attempt(self, members: Sequence[Member], openings: Sequence[bytes]) -> SharedAttempt:
-        return shared_attempt(self.study, members, openings)
+    def _make_attempt(self, members: Sequence[Member], openings: Sequence[bytes]) -> Attempt:
+        return self.protocol.attempt(self.study, members, openings)
 
     @property
     def attempt(self) -> SharedAttempt:
-        if self._attempt is None:
-            raise LocalProtocolError("the attempt has not begun")
-        return self._attempt
+        return shared(super().attempt)
 
     def finish(self, answers: Sequence[m.Released], measured: Measured) -> Report:
         values = [self.attempt.released_values(node) for node in range(len(self.names))]
@@ -329,13 +319,13 @@ class UMpcCoordinator(CoordinatorSide):
     ) -> Report:
         """Add up the shares and say what the numbers mean."""
         # a run has an attempt and a cost; a replay has sizes only
+        sizes = run if isinstance(run, Sizes) else run.sizes
+        sums, cost = self._sums(shares, sizes), NO_COST
         if isinstance(run, SharedAttempt):
-            sums = self._sums(shares, run.sizes)
-            cost = self._cost(run, prepared=measured.prepared)
-            delta = self._delta(run.sizes)
-            return report_of(self.study, sums, run, delta, measured, cost, self._limits(sums))
-        sums, delta = self._sums(shares, run), self._delta(run)
-        return report_of(self.study, sums, run, delta, measured, limits=self._limits(sums))
+            is_ahead = measured.prepared and run.makes_ahead
+            cost = predict(run, prepared=True) if is_ahead else self.protocol.cost(run)
+        delta, limits = self.protocol.delta(sizes), self._limits(sums)
+        return report_of(self.study, sums, run, delta, measured, cost, limits)
 
     def _limits(self, sums: Sequence[SumReport]) -> Limits | None:
         """The value that intervals are for, where it is not the value on all sets."""
@@ -344,16 +334,10 @@ class UMpcCoordinator(CoordinatorSide):
     def _sums(self, shares: Sequence[bytes], sizes: Sizes) -> list[SumReport]:
         # the aggregator adds all shares; zero shares cancel
         totals = noisy_sums(shares, len(self.study.kernels))
-        laws = noise_of_sums(sizes)
+        laws = self.protocol.noise(sizes)
         # outside every kernel's range plus noise: somebody lied
         check_sums(sizes, totals, [law.tail_bound() for law in laws])
-        return sum_reports(sizes, totals, laws, noise_of_sums(sizes.if_honest))
-
-    def _cost(self, attempt: SharedAttempt, *, prepared: bool) -> Cost:
-        return predict(attempt, prepared=prepared)
-
-    def _delta(self, sizes: Sizes) -> Fraction:
-        return delta_of_sums(sizes)
+        return sum_reports(sizes, totals, laws, self.protocol.noise(sizes.if_honest))
 
     def _shares(
         self,

@@ -10,7 +10,6 @@ from fractions import Fraction
 from math import sqrt
 from typing import Annotated, Any, Protocol
 
-import msgspec
 import numpy as np
 
 from umpc.crypto.ring import Ring
@@ -19,7 +18,7 @@ from umpc.study.document import Study
 from umpc.study.parts import Participant, exact
 from umpc.study.report import SumReport
 from umpc.study.rules import check_between_0_and_1, check_choice
-from umpc.study.settings import LYING_NODES, Settings, describe
+from umpc.study.settings import LYING_NODES, ProtocolSettings, describe
 from umpc.study.sizes import Sizes
 from umpc.ustat.design import largest_factor, largest_factor_two_sample
 from umpc.ustat.robust import obstacle
@@ -63,15 +62,7 @@ MOST_EPSILON_IN_MPC = 16
 """Above this ε, the δ of finite bits would mean nothing."""
 
 
-class UMpcSettings(
-    Settings,
-    msgspec.Struct,
-    frozen=True,
-    forbid_unknown_fields=True,
-    kw_only=True,
-    tag_field="protocol",
-    tag="u-mpc",
-):
+class UMpcSettings(ProtocolSettings, frozen=True, kw_only=True, tag="u-mpc"):
     """The noisy sum over E is released.
 
     edges: empty stands for the usual number, which depends on the kernels (`theory.py`).
@@ -308,6 +299,10 @@ class Law(Protocol):
     @property
     def std(self) -> float:
         """The standard deviation."""
+        ...
+
+    def tail_bound(self) -> int:
+        """An integer that the noise exceeds in magnitude with a probability of at most 2^-64."""
         ...
 
 

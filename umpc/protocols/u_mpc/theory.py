@@ -14,6 +14,7 @@ them in about as long (`umpc plan` prints it for a machine).
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -106,24 +107,15 @@ def _least_edges(
     each = _edges_of_a_degree(sizes)
     most = _most_sampled(sizes)
 
-    def edges(degree: int) -> int:
-        return min(most, int(degree * each))
-
-    def is_enough(count: int) -> bool:
-        study = sizes.study.replaced(edges=str(count))
+    def is_enough(degree: int) -> bool:
+        study = sizes.study.replaced(edges=str(min(most, int(degree * each))))
         return suffices(error_of_sums(replace(sizes, study=study), table))
 
-    low, high = 0, ceil(most / each)
-    if not is_enough(edges(high)):
+    high = ceil(most / each)
+    if not is_enough(high):
         return None
     # errors fall with δ_max, so bisection finds the least
-    while high - low > 1:
-        middle = (low + high) // 2
-        if is_enough(edges(middle)):
-            high = middle
-        else:
-            low = middle
-    return edges(high)
+    return min(most, int(bisect_left(range(high), True, 1, key=is_enough) * each))
 
 
 # --- edge budget ----------------------------------------------------------------------------------

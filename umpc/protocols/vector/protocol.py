@@ -25,7 +25,6 @@ from dataclasses import replace
 from fractions import Fraction
 from math import ceil, isqrt
 
-from umpc.crypto.ring import Ring
 from umpc.crypto.signing import Credentials, Verify
 from umpc.dp.calibration import DistributedLaplace
 from umpc.dp.distributed_gaussian import GaussianShare, joint_gaussian
@@ -38,7 +37,7 @@ from umpc.protocols.base.seed_agreement import Entropy
 from umpc.protocols.u_mpc.node import UMpcNode
 from umpc.protocols.u_mpc.noise_binding import check_edges, ring_for
 from umpc.protocols.u_mpc.protocol import LOUD, UMpc, UMpcCoordinator
-from umpc.protocols.u_mpc.settings import Law, noisy_sums, sum_reports
+from umpc.protocols.u_mpc.settings import Law
 from umpc.protocols.vector.losses import ALLOWED, clip_columns
 from umpc.protocols.vector.settings import (
     VectorSettings,
@@ -50,7 +49,6 @@ from umpc.protocols.vector.settings import (
 )
 from umpc.study.attempt import Attempt
 from umpc.study.document import Study
-from umpc.study.making_report import check_sums
 from umpc.study.parts import Course
 from umpc.study.report import SumReport
 from umpc.study.settings import HONEST, Settings
@@ -138,22 +136,10 @@ class VectorProtocol(UMpc):
 class VectorCoordinator(UMpcCoordinator):
     """One study, one attempt. Lists are in the study's order of nodes."""
 
-    def _ring(self, sizes: Sizes) -> Ring:
-        return ring_for(sizes, [law.tail_bound() for law in noise_of_vector(sizes)])
-
-    def _make_attempt(self, members: Sequence[Member], openings: Sequence[bytes]) -> SharedAttempt:
-        return vector_attempt(self.study, members, openings)
-
     def _sums(self, shares: Sequence[bytes], sizes: Sizes) -> list[SumReport]:
-        totals = noisy_sums(shares, len(self.study.kernels))
-        laws = noise_of_vector(sizes)
-        check_sums(sizes, totals, [law.tail_bound() for law in laws])
         epsilon = float(self.study.exact_epsilon)
         # the sums share all of ε: none of them has a part of its own
-        return [replace(entry, epsilon=epsilon) for entry in sum_reports(sizes, totals, laws)]
-
-    def _delta(self, sizes: Sizes) -> Fraction:
-        return sizes.study.exact_delta
+        return [replace(entry, epsilon=epsilon) for entry in super()._sums(shares, sizes)]
 
 
 # --- noise binding --------------------------------------------------------------------------------
@@ -220,6 +206,8 @@ def _root(number: int) -> Fraction:
 class VectorNode(UMpcNode):
     """One node, one study, one attempt. Args: as in SeedAgreement."""
 
+    _attempt_of = staticmethod(vector_attempt)
+
     def __init__(
         self, own: Credentials, study: Study, columns: Columns, records: int, entropy: Entropy
     ):
@@ -230,9 +218,6 @@ class VectorNode(UMpcNode):
     @property
     def delta(self) -> Fraction:
         return self.study.exact_delta
-
-    def _make_attempt(self, openings: Sequence[bytes]) -> SharedAttempt:
-        return vector_attempt(self.study, self._agreed(openings), openings)
 
     def own_noise(self, attempt: SharedAttempt) -> list[int]:
         return [law.draw(self._random_bits) for law in noise_of_vector(attempt.sizes)]

@@ -14,7 +14,7 @@ from umpc.protocols.vector.losses import LOSSES, Coordinate, Loss, coordinate_of
 from umpc.study.document import Study
 from umpc.study.parts import Course, Participant, exact
 from umpc.study.rules import NAME, check_between_0_and_1, check_choice
-from umpc.study.settings import Settings, describe, without_addresses
+from umpc.study.settings import ProtocolSettings, describe, without_addresses
 from umpc.ustat.estimators import VECTOR
 
 NOISES = ("gaussian", "laplace")
@@ -25,15 +25,7 @@ MOST_STEPS = 10_000
 COURSE_TAG = b"umpc course 1"
 
 
-class VectorSettings(
-    Settings,
-    msgspec.Struct,
-    frozen=True,
-    forbid_unknown_fields=True,
-    kw_only=True,
-    tag_field="protocol",
-    tag="vector",
-):
+class VectorSettings(ProtocolSettings, frozen=True, kw_only=True, tag="vector"):
     """A vector of noisy sums over one E is released, under one joint sensitivity.
 
     Without a loss the kernels are any, and each sum moves by at most its kernel's range. With a

@@ -19,7 +19,7 @@ import numpy as np
 
 from umpc.errors import LocalProtocolError
 from umpc.mpc.arrays import Flags, Integers
-from umpc.protocols.grid.operators.splitting import fields_of, own_factors
+from umpc.protocols.grid.operators.splitting import own_factors
 from umpc.ustat import polynomial as poly
 from umpc.ustat.clear import Columns
 from umpc.ustat.normal_form import Atom, BitAtom, FieldAtom, LogicAtom, Monomial, Polynomial, build
@@ -107,7 +107,7 @@ def _text(monomial: Monomial, coefficient: Fraction) -> str:
             case FieldAtom(_, name):
                 part = name
             case BitAtom(kind, form):
-                part = f"[{kind} {' '.join(sorted(fields_of(form)))}]"
+                part = f"[{kind} {' '.join(sorted(form.fields))}]"
             case LogicAtom():
                 part = "[logic]"
         parts.append(part if power == 1 else f"{part}^{power}")

@@ -27,6 +27,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import reduce
 from typing import Self
 
 import numpy as np
@@ -52,7 +53,7 @@ from umpc.protocols.grid.operators.triples import TripleForm, TripleTerms, tripl
 from umpc.ustat import polynomial as poly
 from umpc.ustat.clear import Columns, evaluate_exact
 from umpc.ustat.kernel import Kernel
-from umpc.ustat.normal_form import BitAtom, FieldAtom, Monomial, Polynomial
+from umpc.ustat.normal_form import Atom, BitAtom, FieldAtom, Monomial, Polynomial
 from umpc.ustat.polynomial import relabel
 from umpc.ustat.schema import Schema
 
@@ -225,7 +226,7 @@ class _Factors:
 def _best(polynomials: Sequence[Polynomial], schema: Schema) -> _Factors:
     """The terms in the variables with the fewest cells."""
     parts = _Factors.of(polynomials)
-    for axis in best_axes_first(parts.compared(schema)):
+    for axis in sorted(parts.compared(schema), key=lambda axis: -axis.size):
         for pivot in pivots(axis):
             # x = ±(u − y): fewer features with u as an axis
             changed = [substituted(each, axis, pivot) for each in parts.polynomials]
@@ -239,15 +240,11 @@ def _best(polynomials: Sequence[Polynomial], schema: Schema) -> _Factors:
 
 def _forms(layout: Layout, kernels: Sequence[Kernel], parts: _Factors) -> tuple[Form, ...]:
     """The sum of each kernel. Raises: DoesNotFactor."""
-    rows = zip(kernels, parts.terms, parts.singles, strict=True)
-    return tuple(_form(layout, *row) for row in rows)
-
-
-def _form(
-    layout: Layout, kernel: Kernel, terms: Sequence[ProductTerm], single: Sequence[ProductTerm]
-) -> Form:
-    own = OwnPart(layout, tuple((term.coefficient, term.local[0]) for term in single))
-    return PairForm(symmetric_matrix(layout, terms), own, kernel.magnitude_units)
+    found = []
+    for kernel, terms, single in zip(kernels, parts.terms, parts.singles, strict=True):
+        own = OwnPart(layout, tuple((term.coefficient, term.local[0]) for term in single))
+        found.append(PairForm(symmetric_matrix(layout, terms), own, kernel.magnitude_units))
+    return tuple(found)
 
 
 def _integral(kernel: Kernel, label: str) -> Polynomial:
@@ -313,18 +310,13 @@ def substituted(polynomial: Polynomial, axis: Axis, pivot: str) -> Polynomial:
 
     Raises: KernelError where it grows too large.
     """
-    total = poly.constant(0)
-    for monomial, coefficient in polynomial.terms:
-        product = poly.constant(coefficient)
-        for factor, power in monomial:
-            is_pivot = isinstance(factor, FieldAtom) and factor.name == pivot
-            part = poly.atom(factor)
-            if is_pivot:
-                part = _solved(axis, pivot, min(factor.records))
-            for _ in range(power):
-                product = poly.multiply(product, part)
-        total = poly.add(total, product)
-    return total
+
+    def replaced(factor: Atom) -> Polynomial:
+        if isinstance(factor, FieldAtom) and factor.name == pivot:
+            return _solved(axis, pivot, factor.record)
+        return poly.atom(factor)
+
+    return poly.mapped(polynomial, replaced)
 
 
 def _solved(axis: Axis, pivot: str, record: int) -> Polynomial:
@@ -339,12 +331,6 @@ def _solved(axis: Axis, pivot: str, record: int) -> Polynomial:
     return poly.add(*parts).scaled(sign)
 
 
-def best_axes_first(axes: Sequence[Axis]) -> list[Axis]:
-    """The axes of several fields, the widest first."""
-    several = [axis for axis in axes if any(pivots(axis))]
-    return sorted(several, key=lambda axis: -axis.size)
-
-
 # --- symmetry -------------------------------------------------------------------------------------
 
 TESTS = 2
@@ -356,7 +342,9 @@ def symmetric_matrix(layout: Layout, terms: Sequence[ProductTerm]) -> Matrix:
 
     Raises: DoesNotFactor where none with integer entries is found.
     """
-    matrix = Matrix(layout, [_entry(term) for term in terms])
+    matrix = Matrix(
+        layout, [TableEntry(t.coefficient, t.local[0], t.local[1], t.bits) for t in terms]
+    )
     if is_symmetric(matrix):
         return matrix
     # (A + Aᵀ)/2 has the same value on unordered pairs
@@ -368,24 +356,16 @@ def symmetric_matrix(layout: Layout, terms: Sequence[ProductTerm]) -> Matrix:
 
 def is_symmetric(matrix: Matrix) -> bool:
     """Whether the matrix equals its transpose, tested as above."""
+    sizes = matrix.layout.shape
     for test in range(TESTS):
         left, right = (
-            [_mixed(size, 1 + 64 * (2 * test + side) + k) for k, size in enumerate(_sizes(matrix))]
+            [_mixed(size, 1 + 64 * (2 * test + side) + k) for k, size in enumerate(sizes)]
             for side in (0, 1)
         )
         # ⟨v, A·w⟩ = ⟨w, A·v⟩ for fixed vectors of products
         if matrix.inner(left, right) != matrix.inner(right, left):
             return False
     return True
-
-
-def _entry(term: ProductTerm) -> TableEntry:
-    first, second = term.local
-    return TableEntry(term.coefficient, first, second, term.bits)
-
-
-def _sizes(matrix: Matrix) -> tuple[int, ...]:
-    return matrix.layout.shape
 
 
 def _mixed(count: int, number: int) -> Words:
@@ -416,9 +396,8 @@ def _mean_with_transpose(terms: Iterable[ProductTerm]) -> list[TableEntry]:
 
 def _swapped(bits: Iterable[BitAtom]) -> list[tuple[int, frozenset[BitAtom]]]:
     """A product of bits with its two records exchanged, as a sum of products of bits."""
-    product = poly.constant(1)
-    for bit in bits:
-        product = poly.multiply(product, relabel(poly.atom(bit), {0: 1, 1: 0}))
+    swapped = (relabel(poly.atom(bit), {0: 1, 1: 0}) for bit in bits)
+    product = reduce(poly.multiply, swapped, poly.constant(1))
     return [
         (int(coefficient), frozenset(f for f, _ in monomial if isinstance(f, BitAtom)))
         for monomial, coefficient in product.terms
@@ -455,7 +434,7 @@ class DenseForm:
     def apply(self, vector: NDArray[Word]) -> NDArray[Word]:
         cells = self.layout.cells
         target = np.zeros(cells, dtype=vector.dtype)
-        columns = self._columns(0, cells)
+        columns = self._columns()
         start = 0
         while start < cells:
             stop = min(start + max(1, BLOCK // (cells - start)), cells)
@@ -471,19 +450,19 @@ class DenseForm:
         return target
 
     def diagonal(self) -> Words:
-        columns = self._columns(0, self.layout.cells)
+        columns = self._columns()
         return to_words(self._entries(columns, columns, (self.layout.cells,)))
 
     def matrix(self) -> Integers:
         """(cells, cells) int64: the kernel at all pairs of cells, in units; for few cells."""
         cells = self.layout.cells
-        columns = self._columns(0, cells)
+        columns = self._columns()
         rows = {name: column[:, None] for name, column in columns.items()}
         return self._entries(rows, columns, (cells, cells))
 
-    def _columns(self, start: int, stop: int) -> Columns:
-        """The fields' values at these cells."""
-        places = np.unravel_index(np.arange(start, stop), self.layout.shape[1:])
+    def _columns(self) -> Columns:
+        """The fields' values at all cells."""
+        places = np.unravel_index(np.arange(self.layout.cells), self.layout.shape[1:])
         return {
             axis.name: axis.low + place.astype(np.int64)
             for axis, place in zip(self.layout.axes, places, strict=True)

@@ -17,12 +17,10 @@ import numpy as np
 
 from umpc.errors import KernelError, RangeError
 from umpc.mpc.arrays import Integers
-from umpc.protocols.grid.operators.splitting import fields_of
-from umpc.ustat import normal_form as logic
 from umpc.ustat.blocks import CACHED, in_blocks
 from umpc.ustat.clear import Columns
 from umpc.ustat.kernel import Kernel
-from umpc.ustat.normal_form import Atom, BitAtom, FieldAtom, Polynomial
+from umpc.ustat.ranges import beyond_order
 from umpc.ustat.schema import FieldSchema, Schema
 
 
@@ -69,8 +67,8 @@ class Cuts:
 
         Raises: KernelError where it uses more of a cut field than its order among records.
         """
-        for name in sorted(self.points):
-            if uses_more_than_order(kernel.polynomial, name):
+        for name in sorted(beyond_order(kernel.expression)):
+            if name in self.points:
                 raise KernelError(
                     f"field {name!r} has bins, so the kernel may only compare it between records, "
                     f"as in a.{name} < b.{name}; it does more; leave the bins of this field out, "
@@ -106,30 +104,3 @@ def _steps_to(point: Fraction | int, resolution: Fraction) -> int:
     if resolution == 1 and isinstance(point, int):
         return point
     return ceil(point / resolution)
-
-
-def uses_more_than_order(polynomial: Polynomial, name: str) -> bool:
-    """Whether a value depends on more of a field than its order between two records."""
-    return any(
-        _beyond_order(factor, name) for monomial, _ in polynomial.terms for factor, _ in monomial
-    )
-
-
-def _beyond_order(factor: Atom, name: str) -> bool:
-    if isinstance(factor, FieldAtom):
-        return factor.name == name
-    forms = [factor.form] if isinstance(factor, BitAtom) else logic.forms(factor.function)
-    return any(name in fields_of(form) and not _is_difference(form) for form in forms)
-
-
-def _is_difference(form: Polynomial) -> bool:
-    """Whether it is a field's value in one record minus its value in another."""
-    factors = [monomial[0] for monomial, _ in form.terms if len(monomial) == 1]
-    names = {factor.name for factor, power in factors if isinstance(factor, FieldAtom)}
-    return (
-        len(form.terms) == len(factors) == 2
-        and len(names) == 1
-        and len({factor.records for factor, _ in factors}) == 2
-        and all(isinstance(f, FieldAtom) and power == 1 for f, power in factors)
-        and sum(coefficient for _, coefficient in form.terms) == 0
-    )

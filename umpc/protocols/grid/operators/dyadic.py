@@ -25,13 +25,13 @@ from umpc.crypto.ring import Word
 from umpc.errors import KernelError, LocalProtocolError, RangeError
 from umpc.mpc.arrays import Integers, Words
 from umpc.protocols.grid.operators.axis import Axis, field_axis
-from umpc.protocols.grid.operators.cuts import uses_more_than_order
 from umpc.protocols.grid.operators.layout import MAX_CELLS
 from umpc.protocols.grid.operators.leg import Leg, Piece, word
-from umpc.protocols.grid.operators.splitting import fields_of, terms_of, written_out
+from umpc.protocols.grid.operators.splitting import terms_of, written_out
 from umpc.ustat.clear import Columns
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.normal_form import BitAtom, Polynomial
+from umpc.ustat.ranges import beyond_order
 
 
 def ties_of_uniform_columns(resolution: int) -> Fraction:
@@ -278,7 +278,7 @@ def _tables(first: int, second: int, resolution: int) -> tuple[_LevelTable, ...]
 def signs_of(kernel: Kernel, first: str, second: str) -> Signs:
     """The kernel by signs. Raises: KernelError where it is none, or would leave its range."""
     for name in (first, second):
-        if uses_more_than_order(kernel.polynomial, name):
+        if name in beyond_order(kernel.expression):
             raise KernelError(
                 f"levels are for kernels that compare {first} and {second} between records, as "
                 f"sign(a.{name} - b.{name}) does; this one does more; take pairs"
@@ -309,7 +309,7 @@ def _value(polynomial: Polynomial, signs: dict[str, int]) -> int:
 
 def _holds(bit: BitAtom, signs: dict[str, int]) -> bool:
     (((factor, _),), coefficient) = bit.form.terms[0]
-    sign = signs[min(fields_of(bit.form))] * (1 if coefficient > 0 else -1)
+    sign = signs[min(bit.fields)] * (1 if coefficient > 0 else -1)
     if min(factor.records) == 1:
         sign = -sign
     return sign < 0 if bit.kind == "less" else sign == 0

@@ -21,13 +21,12 @@ import numpy as np
 from umpc.errors import RangeError
 from umpc.mpc.arrays import Integers, Words
 from umpc.protocols.grid.operators.axis import ONE, Axis, field_axis
-from umpc.protocols.grid.operators.cuts import uses_more_than_order
-from umpc.protocols.grid.operators.splitting import fields_in
 from umpc.ustat.blocks import CACHED, in_blocks
 from umpc.ustat.clear import Columns
 from umpc.ustat.kernel import Kernel
-from umpc.ustat.normal_form import Atom, Monomial, Polynomial
+from umpc.ustat.normal_form import Atom, Monomial, Polynomial, monomial_order
 from umpc.ustat.polynomial import evaluate_local
+from umpc.ustat.ranges import beyond_order
 from umpc.ustat.schema import Schema
 
 
@@ -119,7 +118,7 @@ def lay_out(
 
     Args: counts: whether it gets one in any case, so that the table is a histogram if it can be.
     """
-    factors = sorted(set(locals_), key=_order)
+    factors = sorted(set(locals_), key=monomial_order)
     best = _layout(factors, axes)
     improved = True
     while improved:
@@ -139,7 +138,7 @@ def divide(local: Monomial, axes: Sequence[Axis]) -> tuple[Monomial, tuple[Monom
     rest: list[tuple[Atom, int]] = []
     decided: list[list[tuple[Atom, int]]] = [[] for _ in axes]
     for factor, power in local:
-        names = fields_in(factor)
+        names = factor.fields
         owner = next((k for k, axis in enumerate(axes) if names <= {axis.name}), None)
         (rest if owner is None else decided[owner]).append((factor, power))
     return tuple(rest), tuple(map(tuple, decided))
@@ -149,7 +148,7 @@ def _layout(factors: Sequence[Monomial], axes: Sequence[Axis]) -> Layout:
     found = {divide(local, axes)[0] for local in factors}
     # the widest axis is the last: then most work is on neighbouring cells
     ordered = sorted(axes, key=lambda axis: axis.size)
-    return Layout(tuple(ordered) or (ONE,), tuple(sorted(found, key=_order)) or ((),))
+    return Layout(tuple(ordered) or (ONE,), tuple(sorted(found, key=monomial_order)) or ((),))
 
 
 def _without_one(axes: Sequence[Axis]) -> list[Axis]:
@@ -158,11 +157,7 @@ def _without_one(axes: Sequence[Axis]) -> list[Axis]:
 
 def _names(monomial: Monomial) -> Iterator[str]:
     for factor, _ in monomial:
-        yield from fields_in(factor)
-
-
-def _order(monomial: Monomial) -> tuple[object, ...]:
-    return tuple((factor.order, power) for factor, power in monomial)
+        yield from factor.fields
 
 
 # --- limits ---------------------------------------------------------------------------------------
@@ -220,7 +215,7 @@ def _ways(axis: Axis, kept: int, kernels: Sequence[Kernel], binned: Container[st
     field = kernels[0].schema[axis.field]
     steps = ceil((axis.size - 1) / (kept - 1))
     way = f"a resolution of {field.resolution * steps} or more"
-    if any(uses_more_than_order(kernel.polynomial, field.name) for kernel in kernels):
+    if any(field.name in beyond_order(kernel.expression) for kernel in kernels):
         return f" ({way})"
     return f" ({way}, or {kept} bins)"
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import reduce
 
 from umpc.ustat import polynomial as poly
 from umpc.ustat.normal_form import (
     Atom,
     BitAtom,
-    Conjunction,
     FieldAtom,
     Function,
     LogicAtom,
@@ -46,15 +46,8 @@ def written_out(polynomial: Polynomial) -> Polynomial:
 
     Raises: KernelError where it is too large.
     """
-    total = poly.constant(0)
-    for monomial, coefficient in polynomial.terms:
-        product = poly.constant(coefficient)
-        for factor, power in monomial:
-            for _ in range(power):
-                # products of exclusive outcomes are 0
-                product = _possible(poly.multiply(product, _factor(factor)))
-        total = poly.add(total, product)
-    return total
+    # products of exclusive outcomes are 0
+    return poly.mapped(polynomial, _factor, _product)
 
 
 def terms_of(polynomial: Polynomial, degree: int) -> tuple[ProductTerm, ...]:
@@ -62,28 +55,10 @@ def terms_of(polynomial: Polynomial, degree: int) -> tuple[ProductTerm, ...]:
     return tuple(_term(monomial, int(c), degree) for monomial, c in polynomial.terms)
 
 
-def fields_in(factor: Atom) -> frozenset[str]:
-    """The names of the fields on which an atom depends."""
-    if isinstance(factor, FieldAtom):
-        return frozenset((factor.name,))
-    if isinstance(factor, BitAtom):
-        return fields_of(factor.form)
-    return frozenset(
-        name for bits in factor.function for bit in bits for name in fields_of(bit.form)
-    )
-
-
-def fields_of(form: Polynomial) -> frozenset[str]:
-    """The names of the fields on which a polynomial depends."""
-    return frozenset(
-        name for monomial, _ in form.terms for factor, _ in monomial for name in fields_in(factor)
-    )
-
-
 def own_factors(factors: Sequence[tuple[Atom, int]], record: int) -> Monomial:
     """Factors of one record, written as factors of record 0."""
     if all(isinstance(factor, FieldAtom) for factor, _ in factors):
-        return tuple((FieldAtom(0, min(fields_in(factor))), power) for factor, power in factors)
+        return tuple((FieldAtom(0, min(factor.fields)), power) for factor, power in factors)
     product = Polynomial(((tuple(factors), Fraction(1)),))
     ((monomial, _),) = relabel(product, {record: 0}).terms
     return monomial
@@ -112,25 +87,17 @@ def _factor(factor: Atom) -> Polynomial:
 
 def _logic(function: Function) -> Polynomial:
     """An exclusive or of conjunctions as a sum, by x ⊕ y = x + y − 2xy."""
-    total = poly.constant(0)
-    for conjunction in sorted(function, key=conjunction_order):
-        product = _conjunction(conjunction)
-        # x ⊕ y = x + y − 2xy
-        both = _possible(poly.multiply(total, product))
-        total = poly.add(total, product, both.scaled(Fraction(-2)))
-    return total
-
-
-def _conjunction(bits: Conjunction) -> Polynomial:
-    product = poly.constant(1)
-    for bit in bits:
-        product = _possible(poly.multiply(product, _factor(bit)))
-    return product
+    conjunctions = sorted(function, key=conjunction_order)
+    return poly.exclusive(
+        (reduce(_product, map(_factor, bits), poly.constant(1)) for bits in conjunctions), _product
+    )
 
 
 def _bit(bit: BitAtom) -> Polynomial:
     """A bit, by the outcomes of a comparison inside its number that mixes records."""
-    form = _forms_logic_written_out(bit.form)
+    form = bit.form
+    if any(isinstance(f, LogicAtom) for monomial, _ in form.terms for f, _ in monomial):
+        form = written_out(form)
     inner = _entangled(form)
     if inner is None:
         return poly.atom(bit)
@@ -144,13 +111,8 @@ def _bit(bit: BitAtom) -> Polynomial:
         # the bit in this outcome of the inner comparison
         here = written_out(compare(_assigned(form, values)))
         change = poly.add(here, above.scaled(Fraction(-1)))
-        total = poly.add(total, _possible(poly.multiply(_factor(outcome), change)))
+        total = poly.add(total, _product(_factor(outcome), change))
     return total
-
-
-def _forms_logic_written_out(form: Polynomial) -> Polynomial:
-    logical = any(isinstance(f, LogicAtom) for monomial, _ in form.terms for f, _ in monomial)
-    return written_out(form) if logical else form
 
 
 def _entangled(form: Polynomial) -> Polynomial | None:
@@ -176,8 +138,9 @@ def _assigned(form: Polynomial, values: Mapping[BitAtom, int]) -> Polynomial:
     return build(total)
 
 
-def _possible(polynomial: Polynomial) -> Polynomial:
-    """The polynomial without products of [P = c] and [P = d], which never hold together."""
+def _product(left: Polynomial, right: Polynomial) -> Polynomial:
+    """The product without products of [P = c] and [P = d], which never hold together."""
+    polynomial = poly.multiply(left, right)
     kept = {m: c for m, c in polynomial.terms if not _excluded(m)}
     return polynomial if len(kept) == len(polynomial.terms) else build(kept)
 

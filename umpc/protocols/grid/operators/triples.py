@@ -19,10 +19,10 @@ record in the middle is always called 0.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -42,6 +42,7 @@ from umpc.ustat.normal_form import (
     Order,
     Polynomial,
     conjunction_order,
+    monomial_order,
 )
 from umpc.ustat.polynomial import relabel
 
@@ -240,7 +241,7 @@ def triple_form(layout: Layout, terms: TripleTerms, magnitude: int) -> TripleFor
         numbered.append((path.coefficient, (middle, first, second)))
     products = tuple(
         _Product(
-            _middle(layout, list(middles), middle),
+            OwnPart(layout, tuple((c, list(middles)[key]) for key, c in middle)),
             _arms_of(layout, list(arms), first),
             _arms_of(layout, list(arms), second),
         )
@@ -250,10 +251,6 @@ def triple_form(layout: Layout, terms: TripleTerms, magnitude: int) -> TripleFor
     entries = [TableEntry(t.coefficient, t.local[0], t.local[1], t.bits) for t in terms.twice]
     own = OwnPart(layout, tuple((2 * term.coefficient, term.local[0]) for term in terms.single))
     return TripleForm(layout, products, _both_ways(layout, entries), own, magnitude)
-
-
-def _middle(layout: Layout, known: Sequence[Monomial], combination: Combination) -> OwnPart:
-    return OwnPart(layout, tuple((coefficient, known[key]) for key, coefficient in combination))
 
 
 def _arms_of(layout: Layout, known: Sequence[Arm], combination: Combination) -> _Arms:
@@ -286,8 +283,7 @@ class Arm(NamedTuple):
     @property
     def order(self) -> Order:
         """A sort key."""
-        factors = tuple((factor.order, power) for factor, power in self.local)
-        return (conjunction_order(self.bits), factors)
+        return (conjunction_order(self.bits), monomial_order(self.local))
 
 
 class Path(NamedTuple):
@@ -358,13 +354,7 @@ def _unscaled(term: ProductTerm) -> Polynomial:
     for record, local in enumerate(term.local):
         own = Polynomial(((local, Fraction(1)),))
         product = poly.multiply(product, relabel(own, {0: record}))
-    return _times_bits(product, term.bits)
-
-
-def _times_bits(product: Polynomial, bits: Iterable[BitAtom]) -> Polynomial:
-    for bit in bits:
-        product = poly.multiply(product, poly.atom(bit))
-    return product
+    return reduce(poly.multiply, map(poly.atom, term.bits), product)
 
 
 def _without_triangle(term: ProductTerm) -> Polynomial:
