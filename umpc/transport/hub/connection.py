@@ -34,7 +34,7 @@ from umpc.transport.connections import FIRST_PAUSE, LATE_SECONDS, LONGEST_PAUSE,
 from umpc.transport.heartbeat import BROKEN
 from umpc.transport.hub.sealing import SESSION_BYTES
 from umpc.transport.identity import Identity
-from umpc.transport.patience import processor_share, time_limit
+from umpc.transport.patience import cancelled, processor_share, time_limit
 from umpc.transport.status import error_of
 from umpc.transport.stream_reader import CallEnd
 from umpc.transport.tls import Call, grpc, hub_stub, read
@@ -170,9 +170,7 @@ class HubConnection:
             with suppress(*ENDED, TimeoutError):
                 async with asyncio.timeout(farewell_seconds):
                     await self._farewell(call)
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await cancelled(*self._tasks)
 
     async def _farewell(self, call: Call[pb.HubFrame, pb.HubFrame]) -> None:
         """Say that this process does not come back, after all that waits, and see it leave."""
@@ -221,7 +219,6 @@ class HubConnection:
         channel = await connect(self.identity, hub.name, "hub", hub.address, DIAL_SECONDS)
         call = hub_stub(channel).Join()
         end = CallEnd(call)
-        writer: asyncio.Task[None] | None = None
         try:
             # A hub that greets all its members at once after a restart is late, and not gone.
             async with time_limit(SILENT_SECONDS):
@@ -242,9 +239,7 @@ class HubConnection:
                 if reason is not None:
                     raise reason from error
             finally:
-                for task in tasks:
-                    task.cancel()
-                await asyncio.gather(*tasks, return_exceptions=True)
+                await cancelled(*tasks)
         except TimeoutError:
             raise self._silence() from None
         finally:
@@ -357,7 +352,9 @@ async def ask_status(identity: Identity, hub: HubAddress, seconds: float) -> pb.
     """Return who is connected. Raises: PeerUnavailable, CertificateError, StepTimeout."""
     channel = await connect(identity, hub.name, "hub", hub.address, seconds)
     try:
-        return await hub_stub(channel).Status(pb.HubStatusRequest(), timeout=seconds)
+        reply: pb.HubStatusReply
+        reply = await hub_stub(channel).Status(pb.HubStatusRequest(), timeout=seconds)
+        return reply
     except grpc.aio.AioRpcError as error:
         raise error_of(error, hub.name, "status", identity.name) from error
     finally:
