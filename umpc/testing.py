@@ -236,7 +236,7 @@ STEPS: Steps = {
         "umpc.node.audit.trail:AuditTrail": "append",
         "umpc.node.backup.restoring:Restoration": "put",
         "umpc.node.links": "greet_or_fail",
-        "umpc.node.run.chunks:RunningChunks": "_finish_given",
+        "umpc.node.run.chunks:RunningChunks": "finish_given",
         "umpc.node.table.object_store:ObjectStore": "read",
         "umpc.node.table.reading": "batches",
         "umpc.planning.reference_table:ReferenceTable": "blocks",

@@ -48,7 +48,7 @@ from typing import Any, Protocol
 from urllib.parse import unquote
 
 from umpc.transport.addresses import split_address
-from umpc.transport.patience import processor_share
+from umpc.transport.patience import cancelled, processor_share
 from umpc.transport.tls import grpc
 
 log = logging.getLogger("umpc.transport")
@@ -147,7 +147,7 @@ async def beat(
                 silence.counted(await count())
         return f"nothing came from it for {SILENT_SECONDS:g} s"
     finally:
-        await _stop(listening, writing)
+        await cancelled(listening, *filter(None, [writing]))
 
 
 async def _listen(stream: Ends, silence: Silence) -> None:
@@ -159,13 +159,6 @@ async def _listen(stream: Ends, silence: Silence) -> None:
 async def _write(stream: Ends) -> None:
     with contextlib.suppress(*BROKEN):
         await stream.write(b"")
-
-
-async def _stop(*tasks: asyncio.Task[None] | None) -> None:
-    given = [task for task in tasks if task is not None]
-    for task in given:
-        task.cancel()
-    await asyncio.gather(*given, return_exceptions=True)
 
 
 # --- the end that calls

@@ -16,6 +16,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from umpc.errors import MpcError, PeerLost, UmpcError
+from umpc.transport.patience import cancelled
 from umpc.transport.tls import EOF, Readable, grpc, read
 
 Reply = TypeVar("Reply")
@@ -122,8 +123,7 @@ class StreamReader(Generic[Reply]):
 
     async def stop(self) -> None:
         """Read no more."""
-        self._task.cancel()
-        await asyncio.wait({self._task})
+        await cancelled(self._task)
 
     # ---- the stream's side -------------------------------------------------------------------
 

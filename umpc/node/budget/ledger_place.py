@@ -288,18 +288,8 @@ def copy_database(
 
 def copy_lines(source: Path, target: Path) -> None:
     """Copy the whole lines of a file to which another process appends. Raises: OSError."""
-    with source.open("rb") as former, target.open("w+b") as copy:
-        shutil.copyfileobj(former, copy, BLOCK)
-        end = copy.seek(0, os.SEEK_END)
-        while end:
-            start = max(0, end - BLOCK)
-            copy.seek(start)
-            whole = copy.read(end - start).rfind(b"\n")
-            if whole >= 0:
-                end = start + whole + 1
-                break
-            end = start
-        copy.truncate(end)
+    with source.open("rb") as former, target.open("wb") as copy:
+        copy.writelines(line for line in former if line.endswith(b"\n"))
 
 
 def new_draft(draft: Path) -> None:

@@ -15,7 +15,7 @@ from umpc.compute.executor import SMALLEST_TASK, GivenRounds, RoundsHere
 from umpc.crypto.rounds import Finished
 from umpc.errors import LocalProtocolError
 from umpc.mpc.chunks import Chunk, in_batches
-from umpc.mpc.masked.tasks import Heard, OwnerBatch, Said
+from umpc.mpc.masked.tasks import Heard, OwnerBatch
 from umpc.node.run.context import PROGRESS_EVERY
 from umpc.node.run.material import MaterialReader
 from umpc.node.run.rounds import Rounds, Step, blaming
@@ -86,7 +86,7 @@ class RunningChunks:
             task = await self._rounds.briefly(self._session.batch, batch, payloads)
             if task is not None:
                 given = await self._given(task)
-                return [group.create_task(self._finish_given(batch, given))]
+                return [group.create_task(self.finish_given(batch, given))]
         begun = []
         for chunk, payload in zip(batch, payloads, strict=True):
             step = await self._rounds.compute(self._rounds.begin, chunk, payload)
@@ -104,7 +104,7 @@ class RunningChunks:
         self._session.add(chunk, await self._rounds.finish(chunk, step))
         self._leave(chunk)
 
-    async def _finish_given(self, batch: Sequence[Chunk], given: GivenRounds) -> None:
+    async def finish_given(self, batch: Sequence[Chunk], given: GivenRounds) -> None:
         """Do the rounds of a task that was given away, and add its shares to the node's sums."""
         heard: Heard = ()
         try:

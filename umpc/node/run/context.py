@@ -37,6 +37,7 @@ from umpc.node.run.coordinator import CoordinatorStream
 from umpc.node.spool import Spool
 from umpc.node.standing import PreparedAttempt, PreparedAttempts, Standing
 from umpc.study.document import Study
+from umpc.transport.patience import cancelled
 
 NO_COST = (Fraction(0), Fraction(0))
 """ε and δ of what is sent again."""
@@ -163,9 +164,7 @@ class ViolationGuard:
                 raise self._violation
             await work
         finally:
-            alarm.cancel()
-            work.cancel()
-            await asyncio.gather(work, alarm, return_exceptions=True)
+            await cancelled(work, alarm)
 
     def note(self, error: MpcError) -> None:
         """Take note of a violation. Only the first one counts."""

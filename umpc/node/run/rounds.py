@@ -215,7 +215,7 @@ class Rounds:
 
     def begin(self, chunk: Chunk, payload: bytes) -> Step:
         """A chunk's first step, which this run's own thread computes."""
-        protocol = self.session.protocol(chunk, payload, self._tree_hash)
+        protocol: Any = self.session.protocol(chunk, payload, self._tree_hash)
         return protocol, *resume(protocol, None)
 
 

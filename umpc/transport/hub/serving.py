@@ -29,6 +29,7 @@ from umpc.transport.hub.routes import register, same, unregister
 from umpc.transport.hub.sealing import SESSION_BYTES, End, Parties, answer
 from umpc.transport.hub.session import Session
 from umpc.transport.identity import Identity, credentials_of
+from umpc.transport.patience import cancelled
 from umpc.transport.status import LocalFailure
 from umpc.transport.tls import EOF, grpc
 
@@ -90,9 +91,7 @@ class ServerBehindHub:
 
     async def stop(self, grace: float | None = None) -> None:
         """End all calls and leave the hub."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await cancelled(*self._tasks)
         if self._link is not None:
             unregister(self._link)
             await self._link.close(grace or 0.0)
