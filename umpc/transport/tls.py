@@ -45,25 +45,7 @@ from umpc.transport.certificates import (  # noqa: E402
 )
 from umpc.transport.identity import Identity  # noqa: E402
 
-__all__ = [
-    "EOF",
-    "Call",
-    "Channel",
-    "Context",
-    "Peer",
-    "Stub",
-    "channel_credentials",
-    "dealer_stub",
-    "grpc",
-    "hub_stub",
-    "node_stub",
-    "peer_of",
-    "people_stub",
-    "read",
-    "rpc",
-    "server_credentials",
-    "shuffler_stub",
-]
+__all__ = ["grpc", "rpc"]
 
 
 @dataclass(frozen=True)
