@@ -123,7 +123,7 @@ class Seat:
     sent: int = 0
     dropped: int = 0
     heard: float = 0.0
-    by_sender: dict[Member, int] = field(default_factory=dict)
+    by_sender: Counter[Member] = field(default_factory=Counter)
     held_up: dict[Key, dict[bytes, None]] = field(default_factory=dict)
     talked: set[Key] = field(default_factory=set)
     replaces: Seat | None = None
@@ -151,7 +151,7 @@ class Seat:
             return
         member = sender[:2]
         self.queue.put(member, (member, size, body, frame))
-        self.by_sender[member] = self.by_sender.get(member, 0) + size
+        self.by_sender[member] += size
 
     def take(self) -> pb.HubFrame | None:
         """Return the next frame, or None."""
@@ -162,10 +162,8 @@ class Seat:
         self.waiting -= size
         self.relayed += body
         if member is not None:
-            left = self.by_sender[member] - size
-            if left:
-                self.by_sender[member] = left
-            else:
+            self.by_sender[member] -= size
+            if not self.by_sender[member]:
                 del self.by_sender[member]
         return frame
 
@@ -174,7 +172,7 @@ class Seat:
         asks = kind == pb.HUB_RESUME
         if self.waiting + size > MEMBER_BYTES + asks * SLACK_BYTES:
             return False
-        return self.by_sender.get(sender[:2], 0) + size <= PAIR_BYTES + asks * PAIR_SLACK_BYTES
+        return self.by_sender[sender[:2]] + size <= PAIR_BYTES + asks * PAIR_SLACK_BYTES
 
     def hold_up(self, sender: Key, session: bytes) -> None:
         """Note that a session lacks an envelope, until its sender asks to resume."""
