@@ -38,6 +38,24 @@ class LocalServer(ThreadingMixIn, TCPServer):
             self.server_close()
             thread.join()
 
+    def enter(self, address: str) -> bool:
+        """Whether a call from this address may go on. This runs before TLS, and takes no time."""
+        return True
+
+    def leave(self, address: str) -> None:
+        """Take note of the end of a call that went on."""
+
+    def verify_request(self, request: Any, client_address: Any) -> bool:
+        """Whether a call may go on."""
+        return self.enter(client_address[0])
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Serve one call in its thread."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self.leave(client_address[0])
+
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Write nothing for a caller that breaks off, or speaks no TLS."""
 

@@ -73,48 +73,38 @@ def start_logging(
         style: one of FORMATS.
     """
     handler = logging.StreamHandler(stream or sys.stderr)
-    handler.setFormatter(JsonLines(process) if style == "json" else TextLines(process))
+    handler.setFormatter(Lines(process, style))
     logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
     logging.getLogger(OWN).setLevel(level.upper())
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)
 
 
-class TextLines(logging.Formatter):
-    """Lines for people."""
+class Lines(logging.Formatter):
+    """One line for each record. Args: style: one of FORMATS; "json" is for programs."""
 
-    def __init__(self, process: str):
+    def __init__(self, process: str, style: str):
         super().__init__()
         self.process = process
+        self.is_json = style == "json"
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the record as one line."""
+        """Return the record as one line, or as one JSON object in one line."""
         study, step = place_of(record)
-        place = f"study={study or '-'} step={step or '-'}"
-        fault = fault_of(record)
-        tail = f" [{fault[0]}{' at ' if fault[1] else ''}{', '.join(fault[1])}]" if fault else ""
-        head = f"{time_of(record)} {record.levelname} {_process.get() or self.process} {place}"
-        return f"{head}: {message_of(record)}{tail}"
-
-
-class JsonLines(logging.Formatter):
-    """Lines for programs: one JSON object each."""
-
-    def __init__(self, process: str):
-        super().__init__()
-        self.process = process
-
-    def format(self, record: logging.LogRecord) -> str:
-        """Return the record as one JSON object in one line."""
-        study, step = place_of(record)
+        at, process = time_of(record), _process.get() or self.process
+        message, fault = message_of(record), fault_of(record)
+        if not self.is_json:
+            place = f"study={study or '-'} step={step or '-'}"
+            name, places = fault or ("", [])
+            tail = f" [{name}{' at ' if places else ''}{', '.join(places)}]" if fault else ""
+            return f"{at} {record.levelname} {process} {place}: {message}{tail}"
         entry: dict[str, object] = {
-            "at": time_of(record),
+            "at": at,
             "level": record.levelname,
-            "process": _process.get() or self.process,
+            "process": process,
             "study": study or None,
             "step": step or None,
-            "message": message_of(record),
+            "message": message,
         }
-        fault = fault_of(record)
         if fault:
             entry["fault"], entry["places"] = fault
         return json.dumps(entry, ensure_ascii=False)

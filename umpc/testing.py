@@ -37,7 +37,6 @@ AGREE = "umpc.protocols.base.seed_agreement:SeedAgreement.agree"
 LEDGER = "umpc.node.budget.ledger:Ledger"
 TRANSFERS = "umpc.mpc.transfers"
 CHANNELS = f"{TRANSFERS}.channel_set_up"
-BASE_OT = f"{TRANSFERS}.channel_set_up"
 GARBLED = "umpc.mpc.garbled"
 U_MPC = "umpc.protocols.u_mpc"
 NODE = f"{U_MPC}.node:UMpcNode"
@@ -89,9 +88,9 @@ CHECKS: dict[str, tuple[str, ...]] = {
     "length of material": ("material of", "umpc.mpc.masked.material:DealtPart.decode_all"),
     "length of opened bits": ("must take", "umpc.mpc.masked.bit_shares:read_opens"),
     "padding of opened bits": ("the padding", "umpc.mpc.masked.edge_layout:EdgeLayout._loose"),
-    "an offer is of points": ("other bytes", f"{BASE_OT}:receive_seeds", f"{BASE_OT}:multiple"),
-    "a key is a point": ("other bytes", f"{BASE_OT}:multiple"),
-    "a key is not the offer": ("the offered point itself", f"{BASE_OT}:send_seeds"),
+    "an offer is of points": ("other bytes", f"{CHANNELS}:receive_seeds", f"{CHANNELS}:multiple"),
+    "a key is a point": ("other bytes", f"{CHANNELS}:multiple"),
+    "a key is not the offer": ("the offered point itself", f"{CHANNELS}:send_seeds"),
     "nothing follows the trees": ("bits after its trees", f"{CHANNELS}:open_sender"),
     "trees of seeds are trees": (
         "trees of seeds that do not fit",
@@ -236,7 +235,7 @@ STEPS: Steps = {
         "umpc.node.audit.trail:AuditTrail": "append",
         "umpc.node.backup.restoring:Restoration": "put",
         "umpc.node.links": "greet_or_fail",
-        "umpc.node.run.chunks:BatchRounds": "__init__",
+        "umpc.node.run.chunks:RunningChunks": "finish_given",
         "umpc.node.table.object_store:ObjectStore": "read",
         "umpc.node.table.reading": "batches",
         "umpc.planning.reference_table:ReferenceTable": "blocks",

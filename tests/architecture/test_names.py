@@ -16,8 +16,6 @@ import umpc.testing
 import umpc_papers.testing
 
 ROOT = Path(umpc.__file__).parent
-TWINS = {"DealerStub", "HubStub", "NodeStub", "ShufflerStub"}
-"""The generated stubs, and the types of their calls in umpc/transport/tls.py."""
 
 
 def classes(source: str) -> list[str]:
@@ -41,8 +39,7 @@ def defined_twice(sources: Iterable[str]) -> set[str]:
 
 
 def test_no_two_classes_have_the_same_name():
-    found = defined_twice(path.read_text(encoding="utf-8") for path in ROOT.rglob("*.py"))
-    assert found == TWINS
+    assert not defined_twice(path.read_text(encoding="utf-8") for path in ROOT.rglob("*.py"))
 
 
 def test_a_name_that_is_defined_twice_is_found():

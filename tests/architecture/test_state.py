@@ -14,14 +14,7 @@ PAGE = state.ROOT / "docs" / "architecture.md"
 OF_ONE_STUDY = {
     *("DealtAttempt", "Conductor", "FrameQueue", "HubRoute", "Mailbox"),
     *("MaterialReader", "MisfitFinder", "Numbering", "PeerLink"),
-    *(
-        "PeopleSoFar",
-        "ReadersWait",
-        "RoundsAtCluster",
-        "ShuffleRun",
-        "RunCompute",
-        "RunLinks",
-    ),
+    *("ReadersWait", "RoundsAtCluster", "ShuffleRun", "RunCompute", "RunLinks"),
     *("RunningChunks", "Session", "Spool", "StreamReader"),
     *("_Gathered", "_PayloadsInOrder"),
 }

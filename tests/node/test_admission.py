@@ -50,7 +50,7 @@ class AtNode:
         if self.ledger is not None:
             self.ledger.close()
         self.ledger = open_ledger(config)
-        self.admission = Admission(config, "north", approvals, self.ledger, read)
+        self.admission = Admission(config, approvals, self.ledger, read)
 
     def write(self, rules: str, budget: str = "5", more: str = "") -> None:
         data = '[data]\npath = "t.csv"\n'

@@ -14,7 +14,7 @@ from tests.support.studies import KENDALL, make_study
 from umpc.errors import PolicyRefused, StudyError
 from umpc.node.datasets import digest_of
 from umpc.node.policy import ANYTHING
-from umpc.node.records import load_records, places_among_own
+from umpc.node.records import PeopleSoFar, load_records
 from umpc.node.table.source import TableSource
 from umpc.protocols.registry import PROTOCOLS, checked
 from umpc.study.computation import computation_hash
@@ -30,10 +30,11 @@ TABLE = "who,x,y\nb,0,0\na,1,1\nb,2,1\n,1,1\nb,1,2\na,0,\na,2,2\n c ,0,1\n"
 
 def test_places_count_from_zero_in_the_order_of_the_table():
     persons = np.array(["b", "a", "b", "b", "a", "c"], dtype=object)
-    assert places_among_own(persons).tolist() == [0, 0, 1, 2, 1, 0]
+    assert PeopleSoFar().places(persons).tolist() == [0, 0, 1, 2, 1, 0]
     alike = np.array(["a", "a\0", "a", "b" * 3_000_000, "a\0"], dtype=object)
-    assert places_among_own(alike).tolist() == [0, 0, 1, 0, 1], "of any length, each letter counts"
-    assert places_among_own(np.empty(0, dtype=object)).tolist() == []
+    found = PeopleSoFar().places(alike).tolist()
+    assert found == [0, 0, 1, 0, 1], "of any length, each letter counts"
+    assert PeopleSoFar().places(np.empty(0, dtype=object)).tolist() == []
 
 
 def load(tmp_path, records: int, where: str | None = None) -> list[int]:

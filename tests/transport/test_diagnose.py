@@ -20,7 +20,7 @@ from transport_echo import serving
 from tests.support.ports import reserved_address
 from umpc.errors import CertificateError, ConfigError, PeerUnavailable
 from umpc.transport.addresses import split_address
-from umpc.transport.diagnose import explain
+from umpc.transport.diagnose import explain, find_fault
 
 
 @contextlib.contextmanager
@@ -111,10 +111,10 @@ def test_a_full_backlog_is_a_time_out(site):
     assert type(error) is PeerUnavailable and "no answer in 0.5 s" in error.message
 
 
-def at_server(server, client, **options):
+def at_server(server, client, look=explain, **options):
     async def scenario():
         async with serving(server) as (address, _):
-            return await asyncio.to_thread(explain, client, "a", "node", address, **options)
+            return await asyncio.to_thread(look, client, "a", "node", address, **options)
 
     return asyncio.run(scenario())
 
@@ -126,7 +126,7 @@ def test_a_connection_that_works_is_said_to_work(site):
 
 def test_a_server_that_is_not_yet_valid(site):
     server, client = site("a"), site("b")
-    error = at_server(server, client, now=datetime.now(UTC) - timedelta(days=1))
+    error = at_server(server, client, find_fault, now=datetime.now(UTC) - timedelta(days=1))
     assert type(error) is CertificateError and "is not yet valid, only from" in error.message
 
 

@@ -84,7 +84,7 @@ class EnrolmentOffice:
             raise ConfigError(f"an invitation for {days} days: expected 1 to 365")
         own = self.authority.cert
         check_validity(own, "the authority's own ca.pem", self._now(), NEW_AUTHORITY)
-        until = _text(self._now() + timedelta(days=days))
+        until = (self._now() + timedelta(days=days)).isoformat(timespec="seconds")
         code = secrets.token_bytes(CODE_BYTES)
         der = own.public_bytes(form.Encoding.DER)
         invitation = Invitation(name, role, der, code, until, address)
@@ -204,8 +204,4 @@ class EnrolmentOffice:
         return AdmissionText(cert, own, revoked)
 
     def _time(self) -> str:
-        return _text(self._now())
-
-
-def _text(at: datetime) -> str:
-    return at.replace(microsecond=0).isoformat()
+        return self._now().isoformat(timespec="seconds")

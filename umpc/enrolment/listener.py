@@ -28,7 +28,7 @@ import time
 from collections import OrderedDict, deque
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from http import HTTPStatus
 from ipaddress import IPv6Address, ip_address
 from pathlib import Path
@@ -40,7 +40,6 @@ from umpc.enrolment.register import (
     Register,
     RequestReceiver,
     members_of,
-    to_plain,
 )
 from umpc.enrolment.texts import Request
 from umpc.errors import CertificateError, ConfigError, UmpcError
@@ -74,7 +73,7 @@ class EnrolmentDesk:
         entry = self._receiver.answer(request)
         self._tell(entry, request)
         if entry.state == ADMITTED:
-            members = to_plain(members_of(self._folder))
+            members = [asdict(each) for each in members_of(self._folder)]
             return {"state": entry.state, "admission": entry.admission, "members": members}
         return {"state": entry.state}
 
@@ -120,16 +119,13 @@ class _Server(LocalServer):
         self.visits = visits
         super().__init__(address, _Handler)
 
-    def verify_request(self, request: Any, client_address: Any) -> bool:
-        """Whether a call may go on. This runs before TLS, and takes no time."""
-        return self.visits.enter(client_address[0], time.monotonic())
+    def enter(self, address: str) -> bool:
+        """Whether a call may go on."""
+        return self.visits.enter(address, time.monotonic())
 
-    def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """Serve one call in its thread."""
-        try:
-            super().process_request_thread(request, client_address)
-        finally:
-            self.visits.leave(client_address[0])
+    def leave(self, address: str) -> None:
+        """Take note of the end of a call."""
+        self.visits.leave(address)
 
 
 class _Handler(LocalCall):

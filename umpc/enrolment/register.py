@@ -235,7 +235,7 @@ class RequestReceiver:
         return request.proves(bytes.fromhex(known.code))
 
     def _time(self) -> str:
-        return self._now().replace(microsecond=0).isoformat()
+        return self._now().isoformat(timespec="seconds")
 
 
 def _unproven(name: str, role: str) -> CertificateError:
@@ -283,11 +283,6 @@ def members_of(folder: Path, now: datetime | None = None) -> list[ConsortiumMemb
     }
     ordered = sorted(valid, key=lambda names: (names[1], names[0]))
     return [ConsortiumMember(*names, addresses.get(names, "")) for names in ordered]
-
-
-def to_plain(members: Iterable[ConsortiumMember]) -> list[dict[str, str]]:
-    """Return members as JSON has them."""
-    return [asdict(each) for each in members]
 
 
 def parse_members(found: object) -> list[ConsortiumMember]:

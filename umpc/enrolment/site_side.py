@@ -23,9 +23,7 @@ from __future__ import annotations
 
 import http.client
 import json
-import os
 import ssl
-import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -61,6 +59,7 @@ from umpc.transport.certificates import (
     parse_certificate,
     verify_certificate,
 )
+from umpc.transport.diagnose import as_file
 from umpc.transport.files import read_file, write_public
 from umpc.transport.identity import Identity, load_identity, load_revoked
 from umpc.transport.revocation import parse_revoked
@@ -346,11 +345,8 @@ def listening_tls(folder: Path, *, now: datetime | None = None) -> ListeningTls:
     cert = Authority.open(folder).sign_listener(key.public_key(), HOST, days=LISTENING_DAYS, now=at)
     context = _tls_1_3(ssl.PROTOCOL_TLS_SERVER)
     secret = key.private_bytes(form.Encoding.PEM, form.PrivateFormat.PKCS8, form.NoEncryption())
-    with tempfile.NamedTemporaryFile(dir=folder, prefix=".listening-") as file:
-        os.fchmod(file.fileno(), 0o600)
-        file.write(secret + cert)
-        file.flush()
-        context.load_cert_chain(file.name)
+    with as_file(secret + cert) as path:
+        context.load_cert_chain(path)
     return ListeningTls(context, at + timedelta(days=LISTENING_DAYS))
 
 

@@ -24,7 +24,7 @@ notices about it, keep their order.
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -43,12 +43,10 @@ class Turns(Generic[Item]):
     """A queue of items, each of a member."""
 
     def __init__(self) -> None:
-        self._of: dict[Member, deque[Item]] = {}
-        self._turns: deque[Member] = deque()
-        self._count = 0
+        self._of: OrderedDict[Member, deque[Item]] = OrderedDict()
 
     def __len__(self) -> int:
-        return self._count
+        return sum(map(len, self._of.values()))
 
     def __contains__(self, member: Member) -> bool:
         """Return whether something of a member waits."""
@@ -56,33 +54,21 @@ class Turns(Generic[Item]):
 
     def put(self, member: Member, item: Item) -> None:
         """Add an item behind all others of its member."""
-        waiting = self._of.get(member)
-        if waiting is None:
-            waiting = self._of[member] = deque()
-            self._turns.append(member)
-        waiting.append(item)
-        self._count += 1
+        self._of.setdefault(member, deque()).append(item)
 
     def take(self) -> Item | None:
         """Return the first item of the member whose turn it is; None where nothing waits."""
-        if not self._turns:
+        if not self._of:
             return None
-        member = self._turns[0]
-        waiting = self._of[member]
+        member, waiting = self._of.popitem(last=False)
         item = waiting.popleft()
-        self._count -= 1
         if waiting:
-            self._turns.rotate(-1)
-        else:
-            self._turns.popleft()
-            del self._of[member]
+            self._of[member] = waiting
         return item
 
     def clear(self) -> None:
         """Forget all that waits."""
         self._of.clear()
-        self._turns.clear()
-        self._count = 0
 
 
 PAIR_BYTES = 8 << 20
@@ -137,7 +123,7 @@ class Seat:
     sent: int = 0
     dropped: int = 0
     heard: float = 0.0
-    by_sender: dict[Member, int] = field(default_factory=dict)
+    by_sender: Counter[Member] = field(default_factory=Counter)
     held_up: dict[Key, dict[bytes, None]] = field(default_factory=dict)
     talked: set[Key] = field(default_factory=set)
     replaces: Seat | None = None
@@ -165,7 +151,7 @@ class Seat:
             return
         member = sender[:2]
         self.queue.put(member, (member, size, body, frame))
-        self.by_sender[member] = self.by_sender.get(member, 0) + size
+        self.by_sender[member] += size
 
     def take(self) -> pb.HubFrame | None:
         """Return the next frame, or None."""
@@ -176,10 +162,8 @@ class Seat:
         self.waiting -= size
         self.relayed += body
         if member is not None:
-            left = self.by_sender[member] - size
-            if left:
-                self.by_sender[member] = left
-            else:
+            self.by_sender[member] -= size
+            if not self.by_sender[member]:
                 del self.by_sender[member]
         return frame
 
@@ -188,7 +172,7 @@ class Seat:
         asks = kind == pb.HUB_RESUME
         if self.waiting + size > MEMBER_BYTES + asks * SLACK_BYTES:
             return False
-        return self.by_sender.get(sender[:2], 0) + size <= PAIR_BYTES + asks * PAIR_SLACK_BYTES
+        return self.by_sender[sender[:2]] + size <= PAIR_BYTES + asks * PAIR_SLACK_BYTES
 
     def hold_up(self, sender: Key, session: bytes) -> None:
         """Note that a session lacks an envelope, until its sender asks to resume."""

@@ -22,7 +22,7 @@ from umpc.hub.relay import Relay, Seat
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.transport.hub.connection import MOST_FRAMES, gathered, scattered
 from umpc.transport.identity import Identity
-from umpc.transport.patience import counted_sleep, time_limit
+from umpc.transport.patience import cancelled, counted_sleep, time_limit
 from umpc.transport.status import refusal_of, status_of
 from umpc.transport.tls import AnyContext, Context, peer_of, read, rpc
 
@@ -141,9 +141,7 @@ class HubServer(rpc.HubServicer):
                 watch.result()
             return reader.done() and fault is None and reader.result()
         finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            await cancelled(*tasks)
 
     async def _seated(self, role: str, name: str, context: JoinContext) -> Seat:
         try:

@@ -16,7 +16,6 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from ipaddress import ip_address
-from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, ProcessCollector
 from prometheus_client.core import GaugeMetricFamily
@@ -194,16 +193,13 @@ class _LocalPort(LocalServer):
         self._room = threading.BoundedSemaphore(MOST_AT_ONCE)
         super().__init__(address, handler)
 
-    def verify_request(self, request: Any, client_address: Any) -> bool:
+    def enter(self, address: str) -> bool:
         """Whether there is room for one more call."""
         return self._room.acquire(blocking=False)
 
-    def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """Serve one call in its thread."""
-        try:
-            super().process_request_thread(request, client_address)
-        finally:
-            self._room.release()
+    def leave(self, address: str) -> None:
+        """Make room for another call."""
+        self._room.release()
 
 
 def _names_this_machine(host: str) -> bool:

@@ -35,7 +35,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +64,6 @@ TABLE = (
     " coordinator TEXT NOT NULL, name TEXT NOT NULL, statistic TEXT NOT NULL,"
     " epsilon TEXT NOT NULL, document BLOB NOT NULL)"
 )
-COLUMNS = "hash, state, asked, decided, reason, coordinator, name, statistic, epsilon, document"
 
 
 @dataclass(frozen=True)
@@ -84,6 +83,9 @@ class Entry:
     statistic: str
     epsilon: str
     document: bytes = field(repr=False)
+
+
+COLUMNS = ", ".join(each.name for each in fields(Entry))
 
 
 def approvals_beside(ledger: Path) -> Path:

@@ -132,9 +132,7 @@ def open_dataset(config: NodeConfig, ledger: Ledger, people: PeopleStore | None 
     audit = AuditTrail(config.ledger)
     add_missing_charges(audit, ledger.history())
     audit.append(of_rules("start", config.policy))
-    admission = Admission(
-        config, config.name, approvals, ledger, record=audit.append, people=people
-    )
+    admission = Admission(config, approvals, ledger, record=audit.append, people=people)
     with suppress(ConfigError):  # a mistake since the start is told to those who propose
         admission.policy()  # the first study finds the rules read
     parking = PreparedAttempts(ledger, config.most_prepared, config.prepared_seconds)
@@ -232,7 +230,6 @@ class Admission:
     def __init__(
         self,
         config: NodeConfig,
-        name: str,
         approvals: Approvals,
         ledger: Ledger,
         read: Callable[[Path], NodeConfig] | None = None,
@@ -240,7 +237,7 @@ class Admission:
         people: PeopleStore | None = None,
     ):
         self.config = config
-        self.name = name
+        self.name = config.name
         self.approvals = approvals
         self._ledger = ledger
         self._people = people

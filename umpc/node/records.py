@@ -42,10 +42,11 @@ from __future__ import annotations
 import logging
 import re
 import time
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -231,36 +232,22 @@ def require_numbers(records: Records, *, table: str) -> Records:
 # --- people ---------------------------------------------------------------------------------------
 
 
-def places_among_own(persons: NDArray[np.object_]) -> Places:
-    """Return each record's place among the records of its person, from 0, in the table's order.
-
-    It depends on that person's own records alone, so another person's records change no place.
-
-    Args: persons: (records,) text that tells people apart.
-    """
-    seen: dict[str, int] = {}
-    who = np.fromiter((seen.setdefault(each, len(seen)) for each in persons), np.int64)
-    order = np.argsort(who, kind="stable")
-    sizes = np.bincount(who)
-    firsts = np.repeat(np.cumsum(sizes) - sizes, sizes)
-    places = np.empty(len(who), dtype=np.int64)
-    places[order] = np.arange(len(who)) - firsts
-    return places
-
-
 class PeopleSoFar:
-    """The number of records of each person in the batches so far."""
+    """The records of each person in the batches so far."""
 
     def __init__(self) -> None:
-        self._records: Counter[str] = Counter()
+        self._places: defaultdict[str, Iterator[int]] = defaultdict(count)
 
     def places(self, persons: NDArray[np.object_]) -> Places:
-        """Return each record's place among its person's, in all batches so far and this one."""
-        within = places_among_own(persons)
-        before = (self._records[person] for person in persons)
-        found = within + np.fromiter(before, np.int64, len(persons))
-        self._records.update(persons.tolist())
-        return found
+        """Return each record's place among the records of its person, from 0, in the table's order.
+
+        The batches before count. A place depends on that person's own records alone, so another
+        person's records change none.
+
+        Args: persons: (records,) text that tells people apart.
+        """
+        found = (next(self._places[person]) for person in persons)
+        return np.fromiter(found, np.int64, len(persons))
 
 
 # --- reading progress -----------------------------------------------------------------------------

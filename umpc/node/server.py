@@ -40,7 +40,7 @@ from umpc.node.datasets import Dataset, Datasets
 from umpc.node.links import ContactCheck, Links
 from umpc.node.people_server import PeopleCalls
 from umpc.node.policy import Policy
-from umpc.node.run.context import DatasetChoice, RunContext, Site
+from umpc.node.run.context import RunContext, Site
 from umpc.node.run.coordinator import CoordinatorStream
 from umpc.node.run.study import run_study
 from umpc.node.spool import room_for
@@ -110,6 +110,7 @@ class NodeServer(PeopleCalls, rpc.NodeServicer):
             credentials=lambda: credentials_of(self.identity),
             ledger=dataset.ledger,
             parking=dataset.parking,
+            check=self.datasets.check,
             admit=admission.admit,
             load=admission.load,
             permit=admission.permit,
@@ -185,9 +186,8 @@ class NodeServer(PeopleCalls, rpc.NodeServicer):
                 raise lost(coordinator, stream.step) from error
 
         stream = CoordinatorStream(self.identity.name, coordinator, inbox.get, send)
-        stream.step = "propose"
         first = self._sites[self.datasets.first.name]
-        run = RunContext(first, stream, DatasetChoice(self.site_of, self.datasets.check))
+        run = RunContext(first, stream, self.site_of)
         with logs.about(stream.place, f"node {self.identity.name}"):
             await self._follow(run, receive, inbox)
         if stream.unreadable is not None:
@@ -215,7 +215,8 @@ class NodeServer(PeopleCalls, rpc.NodeServicer):
             error = await _first_cause(failure, listener)
         except asyncio.CancelledError:
             # The listener cancels, or gRPC does when the coordinator's connection is gone.
-            error = None if stream.answered else _reason(listener, stream.coordinator)
+            heard = _heard(listener) or lost(stream.coordinator, "study")
+            error = None if stream.answered else heard
         finally:
             steps.cancel()
             listener.cancel()
@@ -253,30 +254,19 @@ class NodeServer(PeopleCalls, rpc.NodeServicer):
         await self.links.serve(peer_of(context).name, context)
 
     def _log_failure(self, run: RunContext, error: UmpcError) -> None:
-        self._record_failure(run, error)
-        if isinstance(error, ProvenLie):
-            error.detail = run.site.keep(error.evidence)
-        name = f"study {run.stream.proposed.name!r}" if run.stream.proposed else "a study"
-        log.warning(
-            "%s ended in step %s: %s: %s",
-            name,
-            run.stream.step,
-            type(error).__name__,
-            error.message,
-        )
-        if error.detail:
-            log.warning("for the administrator only: %s", error.detail)
-        if run.stream.proposed is not None and run.site.ledger.holds(
-            run.stream.proposed.whole.hash
-        ):
-            log.info("its finished attempt is held here, and another run of it can finish it")
-
-    def _record_failure(self, run: RunContext, error: UmpcError) -> None:
-        row = of_failure(error, run.stream.proposed, run.stream.coordinator, run.stream.step)
+        proposed, step = run.stream.proposed, run.stream.step
         try:
-            run.site.record(row)
+            run.site.record(of_failure(error, proposed, run.stream.coordinator, step))
         except AuditError as failure:
             log.error("%s", failure.message)
+        if isinstance(error, ProvenLie):
+            error.detail = run.site.keep(error.evidence)
+        name = f"study {proposed.name!r}" if proposed else "a study"
+        log.warning("%s ended in step %s: %s: %s", name, step, type(error).__name__, error.message)
+        if error.detail:
+            log.warning("for the administrator only: %s", error.detail)
+        if proposed is not None and run.site.ledger.holds(proposed.whole.hash):
+            log.info("its finished attempt is held here, and another run of it can finish it")
 
 
 Listener = asyncio.Task[UmpcError | None]
@@ -335,11 +325,6 @@ async def _first_cause(failure: UmpcError, listener: Listener) -> UmpcError:
         if isinstance(cause, StudyAborted):
             return cause
     return failure
-
-
-def _reason(listener: Listener, coordinator: str) -> UmpcError:
-    """Return why a run was cancelled: the listener's reason, else the coordinator's loss."""
-    return _heard(listener) or lost(coordinator, "study")
 
 
 # --- public errors --------------------------------------------------------------------------------

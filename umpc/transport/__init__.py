@@ -9,7 +9,7 @@ Certificates hold the name and the role of a process.
 | `files.py` | small files: read with a limit, written whole or not at all |
 | `revocation.py` | the authority's signed list of revoked certificates: read, signed, compared |
 | `identity.py` | the identity of one process, renewed from its folder without a restart |
-| `tls.py` | TLS 1.3 only: credentials, the peer that calls; the generated stubs, with types |
+| `tls.py` | TLS 1.3 only: credentials, the peer that calls; the generated stubs |
 | `connections.py` | connections and servers with limits, and the way to a peer |
 | `addresses.py` | an address: its form, the proxy before it, whether it is free, what it shows |
 | `diagnose.py` | a look at a peer: why it cannot be reached, in one sentence |

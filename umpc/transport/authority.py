@@ -138,13 +138,10 @@ class Authority:
                 f"the request asks for {asked[1]} {asked[0]!r}, expected {role} {name!r}: "
                 "let the site make a new request, or sign it as what it asks for"
             )
-        life = min(
-            timedelta(days=min(days, CA_DAYS)), self.cert.not_valid_after_utc - (now or clock())
-        )
         usages = [ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID.SERVER_AUTH]
         key = p256_key_of(request)
         self._refuse_revoked(key, name)
-        cert = self._signed(name, key, usages, alternative_names(name, role), now, life)
+        cert = self._signed(name, key, usages, alternative_names(name, role), days, now)
         self.issued.add(cert)
         return cert.public_bytes(pem.Encoding.PEM)
 
@@ -158,9 +155,8 @@ class Authority:
         Raises: CertificateError if the authority's own certificate does not count.
         """
         check_validity(self.cert, "the authority's own ca.pem", now, NEW_AUTHORITY)
-        life = min(timedelta(days=days), self.cert.not_valid_after_utc - (now or clock()))
         names = x509.SubjectAlternativeName([x509.DNSName(host)])
-        cert = self._signed(host, key, [ExtendedKeyUsageOID.SERVER_AUTH], names, now, life)
+        cert = self._signed(host, key, [ExtendedKeyUsageOID.SERVER_AUTH], names, days, now)
         return cert.public_bytes(pem.Encoding.PEM)
 
     def _signed(
@@ -169,10 +165,12 @@ class Authority:
         key: PublicKey,
         usages: list[x509.ObjectIdentifier],
         names: x509.SubjectAlternativeName,
+        days: int,
         now: datetime | None,
-        life: timedelta,
     ) -> x509.Certificate:
-        """Return a certificate that may not sign others."""
+        """Return a certificate that may not sign others, and ends with the authority's own."""
+        left = self.cert.not_valid_after_utc - (now or clock())
+        life = min(timedelta(days=min(days, CA_DAYS)), left)
         own = self._key.public_key()
         return (
             _builder(_subject(name), key, self.cert.subject, own, now, life)

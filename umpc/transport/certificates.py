@@ -14,6 +14,7 @@ clock only if it is left out.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -24,7 +25,6 @@ from types import MappingProxyType
 
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
-from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives import serialization as pem
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import NameOID
@@ -158,7 +158,7 @@ def names_of(document: Document) -> tuple[str, str]:
     """
     with refusing(f"the names of a certificate or request are malformed: {REMAKE}"):
         subject = document.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
-        found = list(_alternative_names_in(document))
+        found = list(alternative_names_in(document))
         shown = [each.value for each in found if isinstance(each, x509.DNSName)]
     common = [str(attribute.value) for attribute in subject]
     if len(common) == 1 and len(found) == 2 and is_name(common[0]):
@@ -171,7 +171,7 @@ def names_of(document: Document) -> tuple[str, str]:
     )
 
 
-def _alternative_names_in(document: Document) -> x509.SubjectAlternativeName:
+def alternative_names_in(document: Document) -> x509.SubjectAlternativeName:
     try:
         return document.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except x509.ExtensionNotFound:
@@ -202,7 +202,7 @@ def check_validity(
     if now < since:
         raise CertificateError(
             f"{what} is not yet valid, only from {since:%F %R} UTC (now {now:%F %R}): "
-            "set your clock"
+            "compare the clocks of both machines"
         )
 
 
@@ -221,9 +221,8 @@ def p256_key_of(document: Document) -> PublicKey:
 
 def key_digest(key: PublicKey) -> bytes:
     """Return the 20-byte digest of a key (RFC 7093, method 1)."""
-    digest = hashes.Hash(hashes.SHA256())
-    digest.update(key.public_bytes(pem.Encoding.X962, pem.PublicFormat.UncompressedPoint))
-    return digest.finalize()[:20]
+    point = key.public_bytes(pem.Encoding.X962, pem.PublicFormat.UncompressedPoint)
+    return hashlib.sha256(point).digest()[:20]
 
 
 def fingerprint(ca: x509.Certificate) -> str:

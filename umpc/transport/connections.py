@@ -428,10 +428,15 @@ def decoding(decode: Callable[[bytes], Any], *, streams: bool) -> Callable[[byte
     return decoded
 
 
+def kind_of(handler: Any) -> str:
+    """Return the kind of a method as gRPC's names have it, for example "unary_stream"."""
+    sides = (handler.request_streaming, handler.response_streaming)
+    return "_".join("stream" if streaming else "unary" for streaming in sides)
+
+
 def _with_behaviour(handler: Any, wrap: Callable[[Behaviour], Behaviour]) -> Any:
     """Return a copy of a handler whose behaviour is wrapped."""
-    sides = (handler.request_streaming, handler.response_streaming)
-    kind = "_".join("stream" if streaming else "unary" for streaming in sides)
+    kind = kind_of(handler)
     make = getattr(grpc, f"{kind}_rpc_method_handler")
     decode = handler.request_deserializer
     if decode is not None:

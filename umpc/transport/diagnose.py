@@ -14,11 +14,19 @@ import ssl
 import tempfile
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from cryptography import x509
 
 from umpc.errors import CertificateError, PeerUnavailable, UmpcError
 from umpc.transport.addresses import Proxy, proxy_to, split_address, tls_1_3
-from umpc.transport.certificates import renewal
+from umpc.transport.certificates import (
+    alternative_names_in,
+    check_validity,
+    host_name,
+    parse_certificate,
+    renewal,
+)
 
 if TYPE_CHECKING:
     from umpc.transport.identity import Identity
@@ -29,19 +37,13 @@ DATE = "%Y-%m-%d %H:%M"
 
 
 def explain(
-    identity: Identity,
-    name: str,
-    role: str,
-    address: str,
-    timeout: float = 3,
-    *,
-    now: datetime | None = None,
+    identity: Identity, name: str, role: str, address: str, timeout: float = 3
 ) -> UmpcError:
     """Connect once more and return the error that says what is wrong. It is never raised.
 
     Returns: as `find_fault`, and PeerUnavailable if the connection works now.
     """
-    fault = find_fault(identity, name, role, address, timeout, now=now)
+    fault = find_fault(identity, name, role, address, timeout)
     return fault or PeerUnavailable(
         f"{role} {name!r} at {address} answers now, but did not answer in time before: try again",
         culprit=name,
@@ -115,11 +117,12 @@ def _tls(
     who = f"{role} {name!r} at {address}"
     context = _context(identity)
     try:
-        with context.wrap_socket(plain, server_hostname=f"{name}.{role}.umpc") as tls:
-            theirs = tls.getpeercert() or {}
+        with context.wrap_socket(plain, server_hostname=host_name(name, role)) as tls:
+            pem = ssl.DER_cert_to_PEM_cert(tls.getpeercert(True) or b"")
+            theirs = parse_certificate(pem.encode(), f"the certificate of {who}")
             _check_theirs(theirs, name, role, who, now)
             if identity.revoked is not None:
-                identity.revoked.check(int(str(theirs["serialNumber"]), 16), name, role)
+                identity.revoked.check(theirs.serial_number, name, role)
             _check_accepted(tls, identity, who)
     except ssl.SSLCertVerificationError as error:
         raise CertificateError(
@@ -140,37 +143,23 @@ def _context(identity: Identity) -> ssl.SSLContext:
     context.verify_flags |= X509_V_FLAG_NO_CHECK_TIME
     context.load_verify_locations(cadata=identity.ca_pem.decode())
     if identity.key_pem:  # a person has none
-        with _as_file(identity.cert_pem + identity.key_pem) as path:
+        with as_file(identity.cert_pem + identity.key_pem) as path:
             context.load_cert_chain(path)
     return context
 
 
-def _check_theirs(cert: dict[str, Any], name: str, role: str, who: str, now: datetime) -> None:
-    """Check the peer's certificate, in the form of the `ssl` module. Raises: CertificateError."""
-    names = [value for kind, value in cert.get("subjectAltName", ()) if kind == "DNS"]
-    expected = f"{name}.{role}.umpc"
+def _check_theirs(cert: x509.Certificate, name: str, role: str, who: str, now: datetime) -> None:
+    """Check the peer's certificate. Raises: CertificateError."""
+    names = alternative_names_in(cert).get_values_for_type(x509.DNSName)
+    expected = host_name(name, role)
     if expected not in names:
         found = names[0] if names else "a nameless server"
         raise CertificateError(
             f"at the address of {who} is {found}, expected {expected}: "
             "check the address, or the name in the study"
         )
-    since = _date(cert["notBefore"])
-    until = _date(cert["notAfter"])
-    if now > until:
-        raise CertificateError(
-            f"the certificate of {who} expired, at {until:{DATE}} UTC: let that site "
-            f"{renewal(name, role)}"
-        )
-    if now < since:
-        raise CertificateError(
-            f"the certificate of {who} is not yet valid, only from {since:{DATE}} UTC "
-            f"(now {now:{DATE}}): compare the clocks of both machines"
-        )
-
-
-def _date(text: str) -> datetime:
-    return datetime.fromtimestamp(ssl.cert_time_to_seconds(text), UTC)
+    how = f"let that site {renewal(name, role)}"
+    check_validity(cert, f"the certificate of {who}", now, how)
 
 
 def _check_accepted(tls: ssl.SSLSocket, identity: Identity, who: str) -> None:
@@ -213,7 +202,7 @@ def _reason(error: ssl.SSLError) -> str:
 
 
 @contextlib.contextmanager
-def _as_file(content: bytes) -> Iterator[str]:
+def as_file(content: bytes) -> Iterator[str]:
     """Yield a path from which `ssl` can read our key.
 
     The content is in memory where the system can do this, and otherwise in a file that only its

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import stat
 from collections.abc import Callable
 from pathlib import Path
@@ -56,7 +57,7 @@ def check_private(path: Path) -> None:
 
 def write_durably(
     path: Path,
-    content: bytes,
+    content: bytes | Path,
     *,
     draft: Path | None = None,
     mode: int = 0o600,
@@ -67,6 +68,7 @@ def write_durably(
     At every instant the file is the old or the new one; the new one is on disk when this returns.
 
     Args:
+        content: its bytes, or another file with them.
         draft: the file that is written first, beside the file by default. No two processes may
             write the same draft.
         mode: of the new file, less the process's umask.
@@ -86,10 +88,14 @@ def write_durably(
     fsync_folder(path.parent)
 
 
-def _fill(descriptor: int, content: bytes) -> None:
+def _fill(descriptor: int, content: bytes | Path) -> None:
     """Write an open file, on disk when this returns, and close it. Raises: OSError."""
     with os.fdopen(descriptor, "wb") as file:
-        file.write(content)
+        if isinstance(content, Path):
+            with content.open("rb") as former:
+                shutil.copyfileobj(former, file)
+        else:
+            file.write(content)
         file.flush()
         os.fsync(file.fileno())
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from umpc.errors import UmpcError, VersionMismatch
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.protocol_version import PROTOCOL
 from umpc.transport.identity import Identity
 from umpc.transport.status import error_of
 from umpc.transport.stream import CONNECT_SECONDS, connect
-from umpc.transport.tls import Channel, Greeted, dealer_stub, grpc, node_stub, shuffler_stub
+from umpc.transport.tls import Stub, dealer_stub, grpc, node_stub, shuffler_stub
 
-STUBS: dict[str, Callable[[Channel], Greeted]] = {
+STUBS: dict[str, Stub] = {
     "node": node_stub,
     "dealer": dealer_stub,
     "shuffler": shuffler_stub,

@@ -44,12 +44,12 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import unquote
 
 from umpc.transport.addresses import split_address
-from umpc.transport.patience import processor_share
-from umpc.transport.tls import grpc
+from umpc.transport.patience import cancelled, processor_share
+from umpc.transport.tls import grpc, read
 
 log = logging.getLogger("umpc.transport")
 BEAT_SECONDS = 1.0
@@ -117,16 +117,8 @@ class Silence:
             self.seconds = 0.0
 
 
-class Ends(Protocol):
-    """Either end of the call."""
-
-    async def read(self) -> Any: ...
-
-    async def write(self, message: bytes, /) -> None: ...
-
-
 async def beat(
-    stream: Ends, count: Count, silent: float = 0.0, writing: asyncio.Task[None] | None = None
+    stream: Any, count: Count, silent: float = 0.0, writing: asyncio.Task[None] | None = None
 ) -> str:
     """Beat until the other end has stopped. Returns: the reason, for a log.
 
@@ -147,25 +139,18 @@ async def beat(
                 silence.counted(await count())
         return f"nothing came from it for {SILENT_SECONDS:g} s"
     finally:
-        await _stop(listening, writing)
+        await cancelled(listening, *filter(None, [writing]))
 
 
-async def _listen(stream: Ends, silence: Silence) -> None:
+async def _listen(stream: Any, silence: Silence) -> None:
     with contextlib.suppress(*BROKEN):
-        while await stream.read() is not grpc.aio.EOF:  # type: ignore[attr-defined]
+        while await read(stream) is not None:
             silence.heard()
 
 
-async def _write(stream: Ends) -> None:
+async def _write(stream: Any) -> None:
     with contextlib.suppress(*BROKEN):
         await stream.write(b"")
-
-
-async def _stop(*tasks: asyncio.Task[None] | None) -> None:
-    given = [task for task in tasks if task is not None]
-    for task in given:
-        task.cancel()
-    await asyncio.gather(*given, return_exceptions=True)
 
 
 # --- the end that calls

@@ -107,9 +107,8 @@ class Identity:
 
         Raises: CertificateError where they are damaged.
         """
-        certificate = parse_certificate(self.cert_pem, "the own cert.pem")
-        key = parse_key(self.key_pem, "the own key.pem")
-        return certificate.public_bytes(form.Encoding.DER), key
+        key = parse_key(self.key_pem, "the identity's key.pem")
+        return self.certificate.public_bytes(form.Encoding.DER), key
 
 
 def load_identity(

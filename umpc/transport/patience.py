@@ -29,11 +29,12 @@ import os
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
+from concurrent.futures import Future
 from contextlib import asynccontextmanager, contextmanager, suppress
 from contextvars import ContextVar, copy_context
 from functools import lru_cache
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 from umpc.errors import StudyAborted
@@ -201,12 +202,11 @@ async def task_group() -> AsyncIterator[asyncio.TaskGroup]:
         raise failures.exceptions[0] from None
 
 
-async def cancelled(task: asyncio.Task[None]) -> None:
-    """Cancel a task that has not ended, and wait for its end. Its failure is left to its owner."""
-    task.cancel()
-    await asyncio.wait({task})
-    if not task.cancelled():
-        task.exception()
+async def cancelled(*tasks: asyncio.Task[Any]) -> None:
+    """Cancel the tasks that have not ended, and wait for all. Their failures are not raised."""
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 # --- given up -------------------------------------------------------------------------------------
@@ -305,26 +305,15 @@ async def read_apart(reading: Callable[[], Result]) -> Result:
 
     Raises: as the reading.
     """
-    loop = asyncio.get_running_loop()
-    future: asyncio.Future[Result] = loop.create_future()
+    future: Future[Result] = Future()
+    future.set_running_or_notify_cancel()  # nobody can take it back
     context = copy_context()
 
-    def settle(result: Result | None, error: BaseException | None) -> None:
-        if future.done():
-            return
-        if error is not None:
-            future.set_exception(error)
-        else:
-            future.set_result(result)  # type: ignore[arg-type]  # it has one, where no error is
-
     def read() -> None:
-        result, failure = None, None
         try:
-            result = context.run(reading)
+            future.set_result(context.run(reading))
         except BaseException as error:
-            failure = error
-        with suppress(RuntimeError):  # the process has ended its loop
-            loop.call_soon_threadsafe(settle, result, failure)
+            future.set_exception(error)
 
     threading.Thread(target=read, name="umpc-reading", daemon=True).start()
-    return await future
+    return await asyncio.wrap_future(future)

@@ -69,6 +69,15 @@ _STATUS = {
     LocalProtocolError: grpc.StatusCode.INTERNAL,
     MessageRefused: grpc.StatusCode.FAILED_PRECONDITION,
 }
+BROKEN_OFF = (
+    grpc.StatusCode.UNAVAILABLE,
+    grpc.StatusCode.CANCELLED,
+    grpc.StatusCode.UNKNOWN,
+    grpc.StatusCode.INTERNAL,
+)
+"""Without a class name, gRPC itself sent such a status: the stream broke."""
+REFUSED = (grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.PERMISSION_DENIED)
+"""The first one is of a certificate of this process that expired, or was revoked."""
 CULPRIT, STEP = "umpc-culprit", "umpc-step"
 """The metadata in which a dealer or a shuffler says who is at fault."""
 
@@ -122,35 +131,19 @@ def error_of(
         culprit, at = blame.get(CULPRIT) or peer, blame.get(STEP) or step
         is_named = text.startswith((f"{peer}: ", f"{peer} ", f"{peer}'s "))
         return cls(text if is_named else f"{peer}: {text}", culprit=culprit, step=at)
-    broken = (
-        grpc.StatusCode.UNAVAILABLE,
-        grpc.StatusCode.CANCELLED,
-        grpc.StatusCode.UNKNOWN,
-        # Without a class name, gRPC itself sent this status: the stream broke.
-        grpc.StatusCode.INTERNAL,
-    )
-    match failure.code():
-        case code if code in broken:
-            return lost(peer, step, f"{failure.code().name}: {failure.details()}")
-        case grpc.StatusCode.DEADLINE_EXCEEDED:
-            return StepTimeout(
-                f"{peer} did not finish step {step} in time", culprit=peer, step=step
-            )
-        case grpc.StatusCode.UNAUTHENTICATED:  # our certificate is expired or revoked
-            return CertificateError(
-                f"{peer} refused this process's certificate: {failure.details()}", culprit=own
-            )
-        case grpc.StatusCode.PERMISSION_DENIED:
-            return CertificateError(
-                f"{peer} refused this process's certificate: {failure.details()}", culprit=peer
-            )
-        case grpc.StatusCode.RESOURCE_EXHAUSTED:
-            return RemoteProtocolError(
-                f"{peer}: a message exceeded the size limit in step {step}", culprit=peer, step=step
-            )
-    return RemoteProtocolError(
-        f"{peer}: {failure.details()} in step {step}", culprit=peer, step=step
-    )
+    code, details = failure.code(), failure.details()
+    if code in BROKEN_OFF:
+        return lost(peer, step, f"{code.name}: {details}")
+    if code in REFUSED:
+        is_ours = code is grpc.StatusCode.UNAUTHENTICATED
+        what = f"{peer} refused this process's certificate: {details}"
+        return CertificateError(what, culprit=own if is_ours else peer)
+    if code is grpc.StatusCode.DEADLINE_EXCEEDED:
+        return StepTimeout(f"{peer} did not finish step {step} in time", culprit=peer, step=step)
+    what = f"{details} in step {step}"
+    if code is grpc.StatusCode.RESOURCE_EXHAUSTED:
+        what = f"a message exceeded the size limit in step {step}"
+    return RemoteProtocolError(f"{peer}: {what}", culprit=peer, step=step)
 
 
 # --- call end -------------------------------------------------------------------------------------

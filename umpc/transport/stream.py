@@ -40,7 +40,7 @@ from umpc.transport.addresses import is_behind_hub
 from umpc.transport.connections import LATE_SECONDS
 from umpc.transport.heartbeat import BROKEN, beat_to
 from umpc.transport.identity import Identity
-from umpc.transport.patience import time_limit
+from umpc.transport.patience import cancelled, time_limit
 from umpc.transport.status import error_of
 from umpc.transport.stream_reader import REASON_SECONDS, CallEnd, StreamReader, lost
 from umpc.transport.tls import Call, Channel, Context, grpc
@@ -412,8 +412,7 @@ class StreamHeart:
 
     async def stop(self) -> None:
         """Beat no more."""
-        self._task.cancel()
-        await asyncio.wait({self._task})
+        await cancelled(self._task)
 
 
 class AcceptedCall(Generic[Request]):

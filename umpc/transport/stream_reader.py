@@ -13,9 +13,10 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Coroutine
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, TypeVar
 
 from umpc.errors import MpcError, PeerLost, UmpcError
+from umpc.transport.patience import cancelled
 from umpc.transport.tls import EOF, Readable, grpc, read
 
 Reply = TypeVar("Reply")
@@ -122,8 +123,7 @@ class StreamReader(Generic[Reply]):
 
     async def stop(self) -> None:
         """Read no more."""
-        self._task.cancel()
-        await asyncio.wait({self._task})
+        await cancelled(self._task)
 
     # ---- the stream's side -------------------------------------------------------------------
 
@@ -195,22 +195,9 @@ LOOK_SECONDS = 0.01
 """Seconds between two looks at a call's status."""
 
 
-class Status(NamedTuple):
-    """A status with which a call ended."""
-
-    code: grpc.StatusCode
-    details: str
-    trailing: grpc.aio.Metadata
-
-    @property
-    def is_of_core(self) -> bool:
-        """It is gRPC's own; a peer that sends the same words has no others."""
-        return self.code is grpc.StatusCode.INTERNAL and self.details == OF_CORE
-
-    def error(self) -> grpc.aio.AioRpcError:
-        return grpc.aio.AioRpcError(
-            self.code, grpc.aio.Metadata(), self.trailing, self.details, None
-        )
+def _is_of_core(status: grpc.aio.AioRpcError) -> bool:
+    """It is gRPC's own; a peer that sends the same words has no others."""
+    return status.code() is grpc.StatusCode.INTERNAL and status.details() == OF_CORE
 
 
 class CallEnd:
@@ -222,7 +209,7 @@ class CallEnd:
     def __init__(self, call: Any):
         self._call = call
         self._messages = call.__aiter__()
-        self._said: Status | None = None
+        self._said: grpc.aio.AioRpcError | None = None
         call.add_done_callback(self._note)
 
     async def read(self) -> Any:
@@ -246,14 +233,13 @@ class CallEnd:
         REASON_SECONDS. Args: failure: of a read or a write.
         """
         clock = asyncio.get_running_loop().time
-        shown = Status(failure.code(), failure.details() or "", grpc.aio.Metadata())
         until = clock() + REASON_SECONDS
-        while shown.is_of_core and self._said is None and clock() < until:
+        while _is_of_core(failure) and self._said is None and clock() < until:
             await asyncio.sleep(LOOK_SECONDS)
             self._note(self._call)
-        if not shown.is_of_core or self._said is None:
+        if not _is_of_core(failure) or self._said is None:
             return failure
-        return None if self._said.code is grpc.StatusCode.OK else self._said.error()
+        return None if self._said.code() is grpc.StatusCode.OK else self._said
 
     def _note(self, call: Any) -> None:
         """Keep a call's status, if the peer said it."""
@@ -261,8 +247,8 @@ class CallEnd:
         trailing = _known(call.trailing_metadata())
         if code is None or trailing is None or self._said is not None:
             return
-        status = Status(code, details or "", trailing)
-        if not status.is_of_core:
+        status = grpc.aio.AioRpcError(code, grpc.aio.Metadata(), trailing, details, None)
+        if not _is_of_core(status):
             self._said = status
 
 

@@ -22,7 +22,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Never, NoReturn, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar
 
 TLS_1_2_SUITES = "ECDHE-PSK-AES128-CBC-SHA"
 _VARIABLE = "GRPC_SSL_CIPHER_SUITES"
@@ -35,7 +35,6 @@ import grpc.aio  # noqa: E402
 from cryptography import x509  # noqa: E402
 
 from umpc.errors import CertificateError, LocalProtocolError  # noqa: E402
-from umpc.proto.v1 import umpc_pb2 as pb  # noqa: E402
 from umpc.proto.v1 import umpc_pb2_grpc as rpc  # noqa: E402
 from umpc.transport.certificates import (  # noqa: E402
     Revoked,
@@ -46,25 +45,7 @@ from umpc.transport.certificates import (  # noqa: E402
 )
 from umpc.transport.identity import Identity  # noqa: E402
 
-__all__ = [
-    "EOF",
-    "Call",
-    "Channel",
-    "Context",
-    "Greeted",
-    "Peer",
-    "channel_credentials",
-    "dealer_stub",
-    "grpc",
-    "hub_stub",
-    "node_stub",
-    "peer_of",
-    "people_stub",
-    "read",
-    "rpc",
-    "server_credentials",
-    "shuffler_stub",
-]
+__all__ = ["grpc", "rpc"]
 
 
 @dataclass(frozen=True)
@@ -244,68 +225,11 @@ else:
     ServerInterceptor = grpc.aio.ServerInterceptor
 
 
-class Greeted(Protocol):
-    """The methods that every service has."""
-
-    async def Hello(self, request: pb.HelloRequest, /, *, timeout: float) -> pb.HelloReply: ...
-
-
-class NodeStub(Greeted, Protocol):
-    """The calls to a node."""
-
-    async def Contact(
-        self, request: pb.ContactRequest, /, *, timeout: float
-    ) -> pb.ContactReply: ...
-
-    def Study(self) -> Call[pb.CoordinatorMessage, pb.NodeMessage]: ...
-
-    def Peer(self) -> Call[pb.PeerMessage, pb.PeerMessage]: ...
-
-    def OpenPeople(self) -> Call[pb.PeopleList, pb.PeopleOpening]: ...
-
-    def ListPeople(self, request: pb.PeopleStudy, /) -> Call[Never, pb.PeoplePart]: ...
-
-    def CountPeople(self) -> Call[pb.PeoplePart, pb.PeopleOpening]: ...
-
-    def SumPeople(self, request: pb.PeopleSigned, /) -> Call[Never, pb.PeopleOpening]: ...
-
-
-class DealerStub(Greeted, Protocol):
-    """The calls to a dealer."""
-
-    def Deal(self) -> Call[pb.DealRequest, pb.Frame]: ...
-
-    def Answer(self, request: pb.AnswerRequest, /) -> Call[Never, pb.Frame]: ...
-
-    def OpenPeople(self) -> Call[pb.PeopleList, pb.PeopleOpening]: ...
-
-    def PeopleKeys(self, request: pb.PeopleStudy, /) -> Call[Never, pb.PeoplePart]: ...
-
-
-class ShufflerStub(Greeted, Protocol):
-    """The calls to a shuffler."""
-
-    def Deliver(self) -> Call[pb.ShuffleRequest, pb.ShuffleReply]: ...
-
-    async def Order(self, request: pb.OrderRequest, /, *, timeout: float) -> pb.OrderReply: ...
-
-    def Collect(self, request: pb.CollectRequest, /) -> Call[Never, pb.CollectReply]: ...
-
-
-class HubStub(Protocol):
-    """The calls to a hub."""
-
-    def Join(self) -> Call[pb.HubFrame, pb.HubFrame]: ...
-
-    async def Status(
-        self, request: pb.HubStatusRequest, /, *, timeout: float
-    ) -> pb.HubStatusReply: ...
-
-
 _generated: Any = rpc
-node_stub: Callable[[Channel], NodeStub] = _generated.NodeStub
-dealer_stub: Callable[[Channel], DealerStub] = _generated.DealerStub
-shuffler_stub: Callable[[Channel], ShufflerStub] = _generated.ShufflerStub
-hub_stub: Callable[[Channel], HubStub] = _generated.HubStub
-people_stub: Callable[[Channel], Any] = _generated.PeopleStub
-"""The generated stubs, with their types."""
+Stub = Callable[[Channel], Any]
+"""The calls of one service, as `umpc/proto/v1/umpc.proto` lists them: their types stand there."""
+node_stub: Stub = _generated.NodeStub
+dealer_stub: Stub = _generated.DealerStub
+shuffler_stub: Stub = _generated.ShufflerStub
+hub_stub: Stub = _generated.HubStub
+people_stub: Stub = _generated.PeopleStub

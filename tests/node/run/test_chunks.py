@@ -83,11 +83,11 @@ def alone(**changes) -> tuple[dict, list[list[int]]]:
 def test_batches_send_each_chunks_messages_and_end_with_its_shares(changes):
     begun = []
 
-    def noted(honest, rounds, attempt, node, links, batch, after):
+    async def noted(honest, running, batch, given):
         begun.append(len(batch))
-        honest(rounds, attempt, node, links, batch, after)
+        await honest(running, batch, given)
 
-    with lying("process", init=noted):
+    with lying("process", finish_given=noted):
         expected = alone(**changes)
         assert not begun and sum(map(len, expected[0].values())) >= 12
         assert Consortium(**changes).evaluate() == expected

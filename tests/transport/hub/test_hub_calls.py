@@ -201,7 +201,7 @@ def test_a_process_whose_connection_broke_is_waited_for_within_the_grace(site, l
         await hub.start()
         async with echo_behind(hub, site("a")):
             (link_a,) = routes.links_here().values()
-            await link_a.joined(5)
+            await link_a.connection.joined(5)
             link_a.connection.silent = 100.0  # the hub said nothing for so long: it dials again
             while hub.relay.seats:
                 await asyncio.sleep(0.01)
@@ -230,7 +230,7 @@ def test_after_a_start_of_the_hub_nobody_counts_as_absent_yet(site):
             while link_b.is_up:
                 await asyncio.sleep(0.01)
             await hub.start()
-            await link_b.joined(10)
+            await link_b.connection.joined(10)
             opened = watched(hub)
             dialling = asyncio.create_task(connect(site("b"), "a", "node", hub.address, 0.05))
             await opened(3)
@@ -272,7 +272,7 @@ def test_a_member_that_breaks_the_form_is_told_and_loses_its_connection(site):
             while link_b.is_up:
                 await asyncio.sleep(0.01)
             assert "b sent an envelope of a wrong form" in link_b.connection.why.message
-            await link_b.joined(30)
+            await link_b.connection.joined(30)
             for _ in range(connection.MOST_CONTROL + 9):
                 link_b.refuse(pb.HubEnvelope(target=target, session=bytes(16)))
             assert len(link_b.connection.waiting) <= connection.MOST_CONTROL

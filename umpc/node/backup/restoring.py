@@ -51,7 +51,6 @@ from umpc.node.budget.ledger_place import (
     connect,
     copy_lines,
     locked,
-    put_durably,
     read_anchor,
     read_key,
     system_refuses,
@@ -61,6 +60,7 @@ from umpc.node.budget.ledger_place import (
 from umpc.node.budget.ledgerfile import Content
 from umpc.node.budget.store import TABLE, forget_passing
 from umpc.node.config import SitePlaces, load_places
+from umpc.transport.files import write_durably
 
 
 @dataclass(frozen=True)
@@ -259,7 +259,7 @@ class Restoration:
         """Put a file to its place, unless the archive lacks it or the place has one."""
         source = self.folder / name
         if source.exists() and not target.exists():
-            put_durably(source, target, Path(f"{target}.restored"))
+            write_durably(target, source, draft=Path(f"{target}.restored"))
             self.written.append(target)
 
     def _put_approvals(self) -> None:

@@ -18,7 +18,6 @@ from __future__ import annotations
 import fcntl
 import os
 import re
-import shutil
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -28,7 +27,7 @@ from pathlib import Path
 
 from umpc.errors import LedgerError
 from umpc.node.budget.budget_account import FIRST_HASH
-from umpc.transport.files import fsync_folder, write_durably
+from umpc.transport.files import write_durably
 
 PAGES_KIBIBYTES = 256
 """Memory for pages of a ledger's file. SQLite would take 2 MiB: for each ledger of a host."""
@@ -264,8 +263,6 @@ def new_key(path: Path) -> bytes:
 
 # --- copies ---------------------------------------------------------------------------------------
 
-BLOCK = 1 << 16
-
 
 def copy_database(
     source: Path, target: Path, change: Callable[[sqlite3.Connection], None] | None = None
@@ -288,18 +285,8 @@ def copy_database(
 
 def copy_lines(source: Path, target: Path) -> None:
     """Copy the whole lines of a file to which another process appends. Raises: OSError."""
-    with source.open("rb") as former, target.open("w+b") as copy:
-        shutil.copyfileobj(former, copy, BLOCK)
-        end = copy.seek(0, os.SEEK_END)
-        while end:
-            start = max(0, end - BLOCK)
-            copy.seek(start)
-            whole = copy.read(end - start).rfind(b"\n")
-            if whole >= 0:
-                end = start + whole + 1
-                break
-            end = start
-        copy.truncate(end)
+    with source.open("rb") as former, target.open("wb") as copy:
+        copy.writelines(line for line in former if line.endswith(b"\n"))
 
 
 def new_draft(draft: Path) -> None:
@@ -307,15 +294,3 @@ def new_draft(draft: Path) -> None:
     for leftover in (draft, Path(f"{draft}-journal")):
         leftover.unlink(missing_ok=True)
     os.close(os.open(draft, os.O_CREAT | os.O_EXCL, 0o600))
-
-
-def put_durably(source: Path, target: Path, draft: Path) -> None:
-    """Copy a file to its place, whole, on disk and for its owner only. Raises: OSError."""
-    draft.unlink(missing_ok=True)
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "wb") as file, source.open("rb") as former:
-        shutil.copyfileobj(former, file)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(draft, target)
-    fsync_folder(target.parent)

@@ -124,11 +124,7 @@ def with_anchor(place: Place, read: Callable[[], Found]) -> tuple[Found, Mark | 
 
     Raises: LedgerError.
     """
-    if not place.ledger.exists():
-        raise LedgerError(
-            f"ledger {place.ledger}: a file was expected, and there is none. A node makes it when "
-            "it first starts; correct ledger in the node's configuration, or put a lost one back"
-        )
+    _check_exists(place)
     with system_refuses(place):
         for _ in range(READINGS):
             mark = read_anchor(place.anchor)
@@ -138,6 +134,14 @@ def with_anchor(place: Place, read: Callable[[], Found]) -> tuple[Found, Mark | 
     raise LedgerError(
         f"ledger {place.ledger}: a moment without writes was expected, and none came. Ask again"
     )
+
+
+def _check_exists(place: Place) -> None:
+    if not place.ledger.exists():
+        raise LedgerError(
+            f"ledger {place.ledger}: a file was expected, and there is none. A node makes it when "
+            "it first starts; correct ledger in the node's configuration, or put a lost one back"
+        )
 
 
 def waiting(account: Account, entries: Entries, now: float) -> list[StoredEntry]:
@@ -347,11 +351,7 @@ def count_or_forget_fields(place: Place, forget: bool) -> int:
 
     Returns: their number. Raises: LedgerError.
     """
-    if not place.ledger.exists():
-        raise LedgerError(
-            f"ledger {place.ledger}: a file was expected, and there is none. A node makes it when "
-            "it first starts; correct ledger in the node's configuration"
-        )
+    _check_exists(place)
     with system_refuses(place), closing(connect(place.ledger)) as db:
         if forget:
             return db.execute("DELETE FROM store WHERE kind = ?", (FIELDS,)).rowcount

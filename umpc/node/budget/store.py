@@ -48,8 +48,9 @@ from typing import Any
 from umpc.dp.events import Event, decode_events
 from umpc.errors import LedgerError
 from umpc.node.budget.budget_account import BudgetCost, StoredRow, exact_text, row_hash
-from umpc.node.budget.ledger_place import copy_database, new_draft, put_durably
+from umpc.node.budget.ledger_place import copy_database, new_draft
 from umpc.node.table.fingerprint import Fingerprint
+from umpc.transport.files import write_durably
 
 log = logging.getLogger("umpc.node")
 
@@ -314,7 +315,7 @@ def _copy(ledger: Path, rows: int, at_step: Callable[[str], None]) -> None:
     at_step("store-before-copy")
     copy_database(ledger, draft, forget_passing)
     at_step("store-copied")
-    put_durably(draft, target, Path(f"{target}.new"))
+    write_durably(target, draft)
     at_step("store-copy-kept")
     draft.unlink()
     log.info("ledger %s: an older package wrote it; a copy from before is %s", ledger, target)

@@ -23,8 +23,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import partial
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, TypeVar, TypeVarTuple
 
 from umpc.compute.executor import Executor
 from umpc.crypto.signing import Credentials
@@ -37,6 +36,7 @@ from umpc.node.run.coordinator import CoordinatorStream
 from umpc.node.spool import Spool
 from umpc.node.standing import PreparedAttempt, PreparedAttempts, Standing
 from umpc.study.document import Study
+from umpc.transport.patience import cancelled
 
 NO_COST = (Fraction(0), Fraction(0))
 """ε and δ of what is sent again."""
@@ -49,6 +49,7 @@ class Site:
     """The parts of its process that a run needs, for one of the node's data sets.
 
     credentials: what the node signs with and checks others by, as its files are now.
+    check: whether the study is about a data set of the node.
     admit: whether the site's rules and its administrator allow a study, before any data is read.
     load: the study's records, once its ε is reserved.
     permit: whether the rules still allow it, over so many records.
@@ -83,6 +84,7 @@ class Site:
     dial_dealer: Callable[..., Coroutine[Any, Any, None]]
     open_spool: Callable[[Study, int], Spool]
     open_delivery: Callable[..., Awaitable[None]]
+    check: Callable[[Study], None] = lambda study: None
     released: Callable[[Study], None] = lambda study: None
     checking: Callable[[Study, bool], None] = lambda study, passed: None
     record: Record = nothing
@@ -94,30 +96,22 @@ class Site:
     standing: Standing | None = None
 
 
-@dataclass(frozen=True)
-class DatasetChoice:
-    """How a node with several data sets finds that of a study.
-
-    site_of: the parts of the process for the study's data set; the first one's where it has none.
-    check: raises StudyError where the study has no data set of the node.
-    """
-
-    site_of: Callable[[Study], Site]
-    check: Callable[[Study], None]
+SiteOf = Callable[[Study], Site]
+"""Finds the parts of the process for a study's data set; the first one's where it has none."""
 
 
 class RunContext:
     """One run: the parts of its process, its coordinator, and its computation.
 
     Args:
-        site: the parts of the process, until `choice` has found those for the study's data set.
+        site: the parts of the process, until `site_of` has found those for the study's data set.
         stream: to the study's coordinator.
     """
 
-    def __init__(self, site: Site, stream: CoordinatorStream, choice: DatasetChoice | None = None):
+    def __init__(self, site: Site, stream: CoordinatorStream, site_of: SiteOf | None = None):
         self.site = site
         self.stream = stream
-        self.choice = choice
+        self.site_of = site_of
         self.guard = ViolationGuard()
         self.compute = RunCompute()
         self.missing: list[str] = []
@@ -163,9 +157,7 @@ class ViolationGuard:
                 raise self._violation
             await work
         finally:
-            alarm.cancel()
-            work.cancel()
-            await asyncio.gather(work, alarm, return_exceptions=True)
+            await cancelled(work, alarm)
 
     def note(self, error: MpcError) -> None:
         """Take note of a violation. Only the first one counts."""
@@ -181,7 +173,7 @@ class ViolationGuard:
 
 # --- run compute ----------------------------------------------------------------------------------
 
-Arguments = ParamSpec("Arguments")
+Arguments = TypeVarTuple("Arguments")
 Result = TypeVar("Result")
 
 FEW_NODES = 8
@@ -203,10 +195,7 @@ class RunCompute:
         self._is_closed = False
 
     async def in_thread(
-        self,
-        function: Callable[Arguments, Result],
-        *arguments: Arguments.args,
-        **named: Arguments.kwargs,
+        self, function: Callable[[*Arguments], Result], *arguments: *Arguments
     ) -> Result:
         """Computation off the event loop, one at a time, in order.
 
@@ -216,16 +205,13 @@ class RunCompute:
             raise LocalProtocolError("a run that has ended wanted to compute")
         if self._thread is None:
             self._thread = COMPUTE_THREADS.take()
-        call = self._thread.submit(partial(function, *arguments, **named))
+        call = self._thread.submit(function, *arguments)
         self._calls = [each for each in self._calls if not each.done()]
         self._calls.append(call)
         return await asyncio.wrap_future(call)
 
     async def briefly(
-        self,
-        function: Callable[Arguments, Result],
-        *arguments: Arguments.args,
-        **named: Arguments.kwargs,
+        self, function: Callable[[*Arguments], Result], *arguments: *Arguments
     ) -> Result:
         """Computation in proportion to the attempt's size: in place where that is small.
 
@@ -234,8 +220,8 @@ class RunCompute:
         """
         is_computing = any(not each.done() for each in self._calls)
         if self.is_small and not is_computing and not self._is_closed:
-            return function(*arguments, **named)
-        return await self.in_thread(function, *arguments, **named)
+            return function(*arguments)
+        return await self.in_thread(function, *arguments)
 
     async def for_nodes(
         self, function: Callable[[Sequence[Any]], Result], given: Sequence[Any]
@@ -273,19 +259,15 @@ class ComputeThreads:
 
     def __init__(self, most: int = MOST_THREADS) -> None:
         self._most = most
-        self._free: list[ThreadPoolExecutor] = []
         self._runs: Counter[ThreadPoolExecutor] = Counter()
         self._lock = threading.Lock()
 
     def take(self) -> ThreadPoolExecutor:
         """Return an executor with one thread, which few others use until it is given back."""
         with self._lock:
-            if self._free:
-                thread = self._free.pop()
-            elif len(self._runs) < self._most:
+            thread = min(self._runs, key=self._runs.__getitem__, default=None)
+            if thread is None or (self._runs[thread] and len(self._runs) < self._most):
                 thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="study")
-            else:
-                thread = min(self._runs, key=self._runs.__getitem__)
             self._runs[thread] += 1
             return thread
 
@@ -295,15 +277,8 @@ class ComputeThreads:
         def idle(_: Future[None]) -> None:
             with self._lock:
                 self._runs[thread] -= 1
-                if not self._runs[thread]:
-                    self._free.append(thread)
-                    del self._runs[thread]
 
-        thread.submit(_nothing).add_done_callback(idle)
-
-
-def _nothing() -> None:
-    """Be the last in a thread's queue."""
+        thread.submit(lambda: None).add_done_callback(idle)  # the last in its queue
 
 
 COMPUTE_THREADS = ComputeThreads()

@@ -23,16 +23,20 @@ from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.protocols.base.node import MeshSide, NodeSide
 from umpc.study.document import Study
-from umpc.study.messages import Frame
+from umpc.study.messages import Frame, Key
 from umpc.study.parts import Participant
 from umpc.transport.identity import Identity
 from umpc.transport.stream import RpcStream
+from umpc.transport.stream_reader import StreamReader
 from umpc.transport.tls import dealer_stub
 
 WINDOW_BYTES = 32 << 20
 """Material that a node reads ahead at most, for any number of edges.
 
 The chunks on their way have theirs, too (`chunks.py`)."""
+
+
+DealerStream = RpcStream[pb.DealRequest, list[Frame]]
 
 
 class Material:
@@ -102,10 +106,9 @@ class Material:
             facts = attempt.members, openings, signatures
             await self._call.ask(codec.deal_request(study.encode(), *facts))
         node = study.index_of(self._run.site.name)
-        self.reader = MaterialReader(study.dealer, self._call, attempt, node, chunks)
+        self.reader = MaterialReader(self._call.stream, attempt, node, chunks)
         seed = await self.reader.seed()
-        self.reader.on_violation(self._run.guard.note)
-        self._pump = asyncio.create_task(self.reader.pump())
+        self._pump = asyncio.create_task(self.reader.pump(self._run.guard.note))
         return seed
 
     async def open_spool(
@@ -163,10 +166,8 @@ class Material:
             self._pump.cancel()
         if self._dialled:
             self._dialled.cancel()
-        if self.reader:
-            self.reader.close()
-        elif self._call:
-            self._call.close()
+        if self._call:
+            self._call.stream.cancel()  # the connection ends in the background
 
     def close(self, *, keep_spool: bool) -> None:
         """End all of it. Args: keep_spool: what is on disk stays."""
@@ -182,7 +183,7 @@ class DealerCall:
         self._dealer = dealer
         self._patience = study.seconds_per_step
         # It reads on demand, so that the reader's window is all that this node holds.
-        self.stream: RpcStream[pb.DealRequest, list[Frame]] = RpcStream(
+        self.stream: DealerStream = RpcStream(
             dealer.name,
             "prepare",
             codec.decode_frames,
@@ -207,124 +208,100 @@ class DealerCall:
         for piece in codec.cut(request):
             await self.stream.write(piece)
 
-    def close(self) -> None:
-        """Hang up; the connection ends in the background."""
-        self.stream.cancel()
-
 
 class MaterialReader:
     """The material of one node, as it comes from the dealer.
 
     Args:
-        dealer: the study's dealer.
-        call: to it, which was opened or is about to be.
+        stream: to the study's dealer, which was asked or is about to be.
         node: this node's index.
         chunks: its chunks in the common order. Their material must come in this order.
     """
 
     def __init__(
-        self,
-        dealer: Participant,
-        call: DealerCall,
-        attempt: SharedAttempt,
-        node: int,
-        chunks: Sequence[Chunk],
+        self, stream: DealerStream, attempt: SharedAttempt, node: int, chunks: Sequence[Chunk]
     ):
-        self.dealer = dealer.name
+        self.dealer = stream.peer
         self.bytes_received = 0
         self.is_awaited = False
-        self._call = call
-        self._stream = call.stream
-        self._ahead = len(chunks)
+        self._stream = stream
+        self._reader: StreamReader[list[Frame]] | None = None
+        self._due = deque(chunks)
+        ahead = len(chunks)
         if attempt.dealt_at_most > WINDOW_BYTES:
-            self._ahead = attempt.chunks_ahead(WINDOW_BYTES)[node]
-        self._chunks = chunks
-        self._read_frames: deque[Frame] = deque()
-        self._held: deque[Frame] = deque()
+            ahead = attempt.chunks_ahead(WINDOW_BYTES)[node]
+        self._due_later = len(chunks) - ahead
+        self._held: deque[bytes] = deque()
         self._held_bytes = 0
-        self._came = 0
         self._failure: UmpcError | None = None
-        self._alarm: Callable[[MpcError], None] | None = None
-        self._changed = asyncio.Condition()
+        self._changed = asyncio.Event()
 
     async def seed(self) -> bytes:
         """Return the node's seed, which is the first frame."""
-        frame = await self._read()
-        if frame.step != "node_seed" or len(frame.payload) != 32:
+        first, *more = await self._stream.next("prepare")
+        self.bytes_received += first.wire_bytes
+        if first.step != "node_seed" or len(first.payload) != 32:
             raise self._stream.violation("did not begin with the node's seed")
-        return frame.payload
+        self._keep(more)
+        return first.payload
 
-    async def pump(self) -> None:
-        """Read all frames in order, and never hold more than the window."""
-        try:
-            for chunk in self._chunks:
-                frame = await self._read()
-                self._check(frame, chunk)
-                async with self._changed:
-                    await self._changed.wait_for(lambda: self._held_bytes < WINDOW_BYTES)
-                    self._held.append(frame)
-                    self._held_bytes += len(frame.payload)
-                    self._came += 1
-                    self._changed.notify_all()
-        except UmpcError as error:
-            async with self._changed:
-                self._failure = error
-                self._changed.notify_all()
-            if self._alarm is not None and self.violation is not None:
-                self._alarm(self.violation)
+    async def pump(self, alarm: Callable[[MpcError], None]) -> None:
+        """Read all frames in order, and never hold more than the window and a message.
 
-    def _check(self, frame: Frame, chunk: Chunk) -> None:
-        """Raises: RemoteProtocolError if the frame is not the material of this chunk."""
-        due = ("material", 0, chunk.place, chunk.number)
-        if frame.key != due or frame.count != chunk.count:
-            raise self._stream.violation(
-                f"sent {frame.label} where chunk {chunk.number} of cell {chunk.place} was due"
-            )
+        Args: alarm: called with the dealer's violation as soon as there is one.
+        """
+        reader = self._reader = self._stream.feed(self._keep, self._takes)
+        await reader.has_ended.wait()
+        self._failure = reader.failure
+        self._changed.set()
+        if isinstance(self._failure, MpcError):
+            alarm(self._failure)
+
+    def _takes(self) -> bool:
+        return len(self._due) > 0 and self._held_bytes < WINDOW_BYTES
+
+    def _keep(self, frames: Sequence[Frame]) -> None:
+        """Raises: RemoteProtocolError if a frame is not the material of the chunk that is due."""
+        for frame in frames:
+            self.bytes_received += frame.wire_bytes
+            chunk = self._due.popleft() if self._due else None
+            if chunk is None or (frame.key, frame.count) != (_key_of(chunk), chunk.count):
+                due = f"chunk {chunk.number} of cell {chunk.place}" if chunk else "nothing"
+                raise self._stream.violation(f"sent {frame.label} where {due} was due")
+            self._held.append(frame.payload)
+            self._held_bytes += len(frame.payload)
+        self._changed.set()
 
     async def prefetched(self) -> None:
         """Wait for the material that every node can hold before any node uses any."""
-        async with self._changed:
-            await self._changed.wait_for(
-                lambda: self._failure is not None or self._came >= self._ahead
-            )
+        await self._until(lambda: len(self._due) <= self._due_later)
         if self._failure is not None:
             raise self._failure
 
     async def next(self) -> bytes:
-        """Return the material of the next chunk, which is handed out once."""
-        async with self._changed:
-            self.is_awaited = True
-            try:
-                await self._changed.wait_for(lambda: self._held or self._failure is not None)
-            finally:
-                self.is_awaited = False
-            if self._failure is not None and (self.violation is not None or not self._held):
-                raise self._failure
-            frame = self._held.popleft()
-            self._held_bytes -= len(frame.payload)
-            self._changed.notify_all()
-        return frame.payload
+        """Return the material of the next chunk, which is handed out once.
 
-    @property
-    def violation(self) -> MpcError | None:
-        """The dealer's violation, if there was one. No material is handed out after it."""
-        return self._failure if isinstance(self._failure, MpcError) else None
+        No material is handed out after the dealer's violation.
+        """
+        self.is_awaited = True
+        try:
+            await self._until(lambda: self._held)
+        finally:
+            self.is_awaited = False
+        if self._failure is not None and (isinstance(self._failure, MpcError) or not self._held):
+            raise self._failure
+        payload = self._held.popleft()
+        self._held_bytes -= len(payload)
+        if self._reader is not None:
+            self._reader.want()
+        return payload
 
-    def on_violation(self, alarm: Callable[[MpcError], None]) -> None:
-        """Call `alarm` with the dealer's violation, now or as soon as there is one."""
-        self._alarm = alarm
-        if self.violation is not None:
-            alarm(self.violation)
+    async def _until(self, is_there: Callable[[], object]) -> None:
+        """Wait for this, or for a failure."""
+        while not is_there() and self._failure is None:
+            self._changed.clear()
+            await self._changed.wait()
 
-    def close(self) -> None:
-        """Hang up; the connection ends in the background."""
-        self._alarm = None
-        self._call.close()
 
-    async def _read(self) -> Frame:
-        """The next frame of the stream, whose messages have one or more."""
-        if not self._read_frames:
-            self._read_frames.extend(await self._stream.next("prepare"))
-        frame = self._read_frames.popleft()
-        self.bytes_received += frame.wire_bytes
-        return frame
+def _key_of(chunk: Chunk) -> Key:
+    return "material", 0, chunk.place, chunk.number

@@ -156,49 +156,67 @@ class Rounds:
         round_number = 0
         while message is not None:
             round_number += 1
-            replies = await self._exchange(chunk, round_number, message)
+            (heard,) = await self.exchange([chunk], round_number, [message])
+            # where messages differ from peer to peer, they are told by party
+            replies: Any = {party: reply for party, reply in heard.items() if reply.width}
+            if isinstance(message, Message):
+                replies = [*heard.values()]
             message, result = await self.compute(resume, protocol, replies)
         if result is None:
             raise LocalProtocolError("a chunk's protocol ended without a result")
         return result
 
-    async def _exchange(
-        self, chunk: Chunk, round_number: int, said: Said
-    ) -> list[Message] | dict[int, Message]:
-        """Do one round of a chunk and return the messages of its other owners.
+    async def exchange(
+        self, batch: Sequence[Chunk], round_number: int, said: Sequence[Said]
+    ) -> list[dict[int, Message]]:
+        """Do one round of chunks with the same plan, in which this node is the same party.
 
-        They are a list in party order, or by party where messages differ from peer to peer.
+        Every message of a round is sent before any of that round is waited for
+        (`umpc/mpc/chunks.py`).
+
+        Returns: for each chunk the messages of its other owners, by party, in party order.
         """
-        plan = self.session.attempt.plan(chunk)
-        own = chunk.parties.index(self.session.index)
-        others = {party: node for party, node in enumerate(chunk.parties) if party != own}
-        sent = dict.fromkeys(others, said) if isinstance(said, Message) else said
-        for party, message in sent.items():
-            if message.width:
-                frame = frame_of(message, chunk.place, chunk.number)
-                await self.links[others[party]].send(frame)
-        if sent:
-            failpoint("during-rounds")
-        replies = {}
-        for party, node in others.items():
-            link = self.links[node]
-            reply = due = plan.shape_to(round_number, party, own, chunk.count)
-            if due.width:
-                reply = await link.receive(frame_of(due, chunk.place, chunk.number).key)
-                check_reply(reply, due, link.peer)
-            replies[party] = reply
-        if isinstance(said, Message):
-            return list(replies.values())
-        return {party: reply for party, reply in replies.items() if reply.width}
+        plan = self.session.attempt.plan(batch[0])
+        own = batch[0].parties.index(self.session.index)
+        others = [
+            {party: self.links[node] for party, node in enumerate(chunk.parties) if party != own}
+            for chunk in batch
+        ]
+        for chunk, links, spoken in zip(batch, others, said, strict=True):
+            sent = dict.fromkeys(links, spoken) if isinstance(spoken, Message) else spoken
+            for party, message in sent.items():
+                if message.width:
+                    await links[party].send(frame_of(message, chunk.place, chunk.number))
+        failpoint("during-rounds")
+        kinds = {
+            (party, chunk.count)
+            for chunk, links in zip(batch, others, strict=True)
+            for party in links
+        }
+        due = {
+            (party, count): plan.shape_to(round_number, party, own, count) for party, count in kinds
+        }
+        asked = [
+            (link, key_of(shape, chunk.place, chunk.number))
+            for chunk, links in zip(batch, others, strict=True)
+            for party, link in links.items()
+            if (shape := due[party, chunk.count]).width
+        ]
+        came = iter(await all_of(asked))
+        replies: list[dict[int, Message]] = []
+        for chunk, links in zip(batch, others, strict=True):
+            replies.append({})
+            for party, link in links.items():
+                shape = due[party, chunk.count]
+                reply = next(came).message if shape.width else shape
+                check_reply(reply, shape, link.peer)
+                replies[-1][party] = reply
+        return replies
 
     def begin(self, chunk: Chunk, payload: bytes) -> Step:
         """A chunk's first step, which this run's own thread computes."""
-        return _begun(self.session.protocol(chunk, payload, self._tree_hash))
-
-
-def _begun(protocol: Generator[Any, Any, Any]) -> Step:
-    """The first step of a chunk's rounds."""
-    return protocol, *resume(protocol, None)
+        protocol: Any = self.session.protocol(chunk, payload, self._tree_hash)
+        return protocol, *resume(protocol, None)
 
 
 async def drive(

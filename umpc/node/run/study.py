@@ -134,13 +134,12 @@ def _take_up(
     """
     stream = run.stream
     stream.proposed = study = decode_study(propose.study)
-    if run.choice is not None and run.site.name in (node.name for node in study.nodes):
-        run.site = run.choice.site_of(study)
+    if run.site_of is not None and run.site.name in (node.name for node in study.nodes):
+        run.site = run.site_of(study)
     note = "to be prepared ahead" if propose.ahead else ""
     run.site.record(about("proposal", study, stream.coordinator, note))
     stream.check_caller()
-    if run.choice is not None:
-        run.choice.check(study)
+    run.site.check(study)
     earlier = earlier_of(run.site, study)
     if earlier is not None or run.site.parking.holds(run.charged_as):
         return earlier, False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -265,7 +266,7 @@ def _parquet_table(
 
     DuckDB takes such columns for one, so it might read the other one.
     """
-    parameters = {"path": [_literal(path) for path in source.files()]}
+    parameters = {"path": [glob.escape(os.path.abspath(path)) for path in source.files()]}
     found = connection.execute(
         "SELECT file_name, name, num_children, type, converted_type, logical_type::VARCHAR, "
         "scale, precision FROM parquet_schema($path)",
@@ -350,10 +351,3 @@ def _rows_of(values: ColumnValues) -> int:
 def _identifier(name: str) -> str:
     """Return a column's name in SQL."""
     return '"' + name.replace('"', '""') + '"'
-
-
-def _literal(path: Path) -> str:
-    """Return the path with * ? [ escaped, which DuckDB would take for patterns."""
-    return "".join(
-        f"[{character}]" if character in "*?[" else character for character in os.path.abspath(path)
-    )

@@ -61,16 +61,14 @@ def find_resolution(values: Iterable[Decimal]) -> Resolution:
     exact = _digits(distinct)
     if largest * 10**exact <= CHEAP_STEPS:
         return Resolution(Fraction(1, 10**exact), True, 0)
-    for digits in range(exact):
+    found = _kept(distinct, 0)
+    for digits in range(exact + 1):
         if largest * 10**digits > MAX_UNITS:
-            return Resolution(*_kept(distinct, max(digits - 1, 0)))
-        found = Resolution(*_kept(distinct, digits))
+            break
+        found = _kept(distinct, digits)
         if not found.merged:
-            return found
-    digits = exact
-    while digits and largest * 10**digits > MAX_UNITS:
-        digits -= 1
-    return Resolution(*_kept(distinct, digits))
+            break
+    return found
 
 
 def count_merged(values: Iterable[Fraction], step: Fraction) -> int:
@@ -84,9 +82,9 @@ def is_held(values: Iterable[Fraction], step: Fraction) -> bool:
     return all((value / step).denominator == 1 for value in values)
 
 
-def _kept(distinct: Sequence[Fraction], digits: int) -> tuple[Fraction, bool, int]:
+def _kept(distinct: Sequence[Fraction], digits: int) -> Resolution:
     step = Fraction(1, 10**digits)
-    return step, is_held(distinct, step), count_merged(distinct, step)
+    return Resolution(step, is_held(distinct, step), count_merged(distinct, step))
 
 
 def _digits(values: Iterable[Fraction]) -> int:

@@ -18,7 +18,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from umpc.errors import (
     CertificateError,
@@ -34,10 +34,13 @@ from umpc.transport.connections import FIRST_PAUSE, LATE_SECONDS, LONGEST_PAUSE,
 from umpc.transport.heartbeat import BROKEN
 from umpc.transport.hub.sealing import SESSION_BYTES
 from umpc.transport.identity import Identity
-from umpc.transport.patience import processor_share, time_limit
+from umpc.transport.patience import cancelled, processor_share, time_limit
 from umpc.transport.status import error_of
 from umpc.transport.stream_reader import CallEnd
 from umpc.transport.tls import Call, grpc, hub_stub, read
+
+if TYPE_CHECKING:
+    from umpc.transport.hub.link import HubClient
 
 log = logging.getLogger("umpc.hub")
 
@@ -60,31 +63,10 @@ MOST_CONTROL = 4096
 ENDED = (*BROKEN, EOFError)
 
 
-class ConnectionUser(Protocol):
-    """The user of a connection, who has the sessions."""
-
-    def next_frame(self) -> pb.HubFrame | None:
-        """Return the next frame to send, or None if none is due."""
-
-    def take(self, frame: pb.HubFrame) -> None:
-        """Take a frame that came."""
-
-    def came_up(self) -> None:
-        """Take note that the connection stands, perhaps again."""
-
-    def went_down(self) -> None:
-        """Take note that the connection broke, and is dialled again."""
-
-    def passed(self, seconds: float, counted: float) -> None:
-        """Let time pass. Args: counted: less than `seconds` where this machine is busy."""
-
-
 class HubConnection:
     """This process's connection to one hub. Args: listens: others may open sessions with it."""
 
-    def __init__(
-        self, identity: Identity, hub: HubAddress, member: ConnectionUser, *, listens: bool
-    ):
+    def __init__(self, identity: Identity, hub: HubAddress, member: HubClient, *, listens: bool):
         self.identity = identity
         self.hub = hub
         self.grace: float = GRACE_SECONDS
@@ -170,9 +152,7 @@ class HubConnection:
             with suppress(*ENDED, TimeoutError):
                 async with asyncio.timeout(farewell_seconds):
                     await self._farewell(call)
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await cancelled(*self._tasks)
 
     async def _farewell(self, call: Call[pb.HubFrame, pb.HubFrame]) -> None:
         """Say that this process does not come back, after all that waits, and see it leave."""
@@ -221,7 +201,6 @@ class HubConnection:
         channel = await connect(self.identity, hub.name, "hub", hub.address, DIAL_SECONDS)
         call = hub_stub(channel).Join()
         end = CallEnd(call)
-        writer: asyncio.Task[None] | None = None
         try:
             # A hub that greets all its members at once after a restart is late, and not gone.
             async with time_limit(SILENT_SECONDS):
@@ -242,9 +221,7 @@ class HubConnection:
                 if reason is not None:
                     raise reason from error
             finally:
-                for task in tasks:
-                    task.cancel()
-                await asyncio.gather(*tasks, return_exceptions=True)
+                await cancelled(*tasks)
         except TimeoutError:
             raise self._silence() from None
         finally:
@@ -357,7 +334,9 @@ async def ask_status(identity: Identity, hub: HubAddress, seconds: float) -> pb.
     """Return who is connected. Raises: PeerUnavailable, CertificateError, StepTimeout."""
     channel = await connect(identity, hub.name, "hub", hub.address, seconds)
     try:
-        return await hub_stub(channel).Status(pb.HubStatusRequest(), timeout=seconds)
+        reply: pb.HubStatusReply
+        reply = await hub_stub(channel).Status(pb.HubStatusRequest(), timeout=seconds)
+        return reply
     except grpc.aio.AioRpcError as error:
         raise error_of(error, hub.name, "status", identity.name) from error
     finally:

@@ -30,7 +30,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from umpc.errors import CertificateError, PeerLost, PeerUnavailable, UmpcError
 from umpc.proto.v1 import umpc_pb2 as pb
@@ -40,6 +40,9 @@ from umpc.transport.hub.sealing import SESSION_BYTES, End, Opening, Parties
 from umpc.transport.hub.session import Session
 from umpc.transport.identity import Identity, credentials_of
 
+if TYPE_CHECKING:
+    from umpc.transport.hub.serving import ServerBehindHub
+
 ABSENT_PAUSE = 0.2
 """Seconds until a peer that is not connected is tried again."""
 
@@ -47,11 +50,12 @@ ABSENT_PAUSE = 0.2
 class HubClient:
     """This process at one hub. Args: listener: takes the sessions that others open."""
 
-    def __init__(self, identity: Identity, hub: HubAddress, listener: Listener | None = None):
+    def __init__(
+        self, identity: Identity, hub: HubAddress, listener: ServerBehindHub | None = None
+    ):
         self.identity = identity
         self.hub = hub
         self.sessions: dict[Place, Session] = {}
-        self._listener = listener
         self._ready: dict[Session, None] = {}
         self._arrivals = Arrivals(hub.name, self.sessions, listener, self.refuse)
         self.connection = HubConnection(identity, hub, self, listens=listener is not None)
@@ -70,10 +74,6 @@ class HubClient:
         return self.connection.grace
 
     # ---- the owner's side --------------------------------------------------------------------
-
-    async def joined(self, seconds: float) -> None:
-        """Wait until the hub has let this process in. Args, Raises: as of `HubConnection`."""
-        await self.connection.joined(seconds)
 
     async def open_session(self, role: str, name: str) -> Session:
         """Return an open session with a process. One that the hub expects is waited for.
@@ -197,20 +197,12 @@ Place = tuple[str, str, bytes]
 """(role and name of the other side, session)"""
 
 
-class Listener(Protocol):
-    """The part of a server that opens sessions for others."""
-
-    def opened(self, envelope: pb.HubEnvelope) -> bytes | None:
-        """Take an opening. Returns: the answer, or None if the session is refused."""
-
-
 class Refusals:
     """The refused openings of a minute. Args: clock: seconds that only grow."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic):
         self._clock = clock
         self._since = -TOLD_SECONDS
-        self._count = 0
         self._of: Counter[tuple[str, str]] = Counter()
 
     def is_heard(self, envelope: pb.HubEnvelope) -> bool:
@@ -223,17 +215,16 @@ class Refusals:
         self._begin_minute()
         source = envelope.source
         self._of[source.role, source.name] += 1
-        self._count += 1
-        if self._count > MOST_TOLD:
+        if self._of.total() > MOST_TOLD:
             return
         log.warning("a session of %s %r is refused: %s", source.role, source.name, reason)
-        if self._count == MOST_TOLD:
+        if self._of.total() == MOST_TOLD:
             log.warning("further refused sessions of this minute are not shown")
 
     def _begin_minute(self) -> None:
         now = self._clock()
         if now - self._since >= TOLD_SECONDS:
-            self._since, self._count = now, 0
+            self._since = now
             self._of.clear()
 
 
@@ -250,7 +241,7 @@ class Arrivals:
 
     hub: str
     sessions: dict[Place, Session]
-    listener: Listener | None
+    listener: ServerBehindHub | None
     refuse: Callable[[pb.HubEnvelope], None]
     refusals: Refusals = field(default_factory=Refusals)
 

@@ -127,22 +127,32 @@ class Numbering:
 
     def pull(self) -> tuple[int, bytes] | None:
         """Return the next envelope to seal, as (kind, plain bytes), or None if none is due."""
-        if self._asks or self._answer:
-            tokens = TOKENS.pack(self._question, self._answer)
+        kind = self._due()
+        if kind is None:
+            return None
+        number, payload = 0, b""
+        if kind == RESUME:
+            payload = TOKENS.pack(self._question, self._answer)
             self._asks, self._answer = False, 0
-            return RESUME, self._envelope(RESUME, 0, tokens)
+        elif kind == PROBE:
+            self._probes = False
+            number = self._next
+        elif kind != ACK:
+            number, _, payload = self._kept[self._pointer - self._kept[0][0]]
+            self._pointer += 1
+        return kind, self._envelope(kind, number, payload)
+
+    def _due(self) -> int | None:
+        """Return the kind of the next envelope, or None."""
+        if self._asks or self._answer:
+            return RESUME
         if self._question:
             return None
         if self._pointer < self._next:
-            number, kind, payload = self._kept[self._pointer - self._kept[0][0]]
-            self._pointer += 1
-            return kind, self._envelope(kind, number, payload)
+            return self._kept[self._pointer - self._kept[0][0]][1]
         if self._probes:
-            self._probes = False
-            return PROBE, self._envelope(PROBE, self._next, b"")
-        if self._acks or self._owes():
-            return ACK, self._envelope(ACK, 0, b"")
-        return None
+            return PROBE
+        return ACK if self._acks or self._owes() else None
 
     @property
     def owes_any(self) -> bool:
@@ -152,11 +162,7 @@ class Numbering:
     @property
     def is_due(self) -> bool:
         """Something waits to be sent."""
-        if self._asks or self._answer:
-            return True
-        if self._question:
-            return False
-        return self._pointer < self._next or self._probes or self._acks or self._owes()
+        return self._due() is not None
 
     def _owes(self) -> bool:
         records, size = self._told

@@ -27,6 +27,7 @@ from umpc.transport.hub.link import HubClient
 from umpc.transport.hub.session import Session
 from umpc.transport.identity import Identity
 from umpc.transport.status import LocalFailure
+from umpc.transport.stream import as_received
 from umpc.transport.tls import EOF, Channel, grpc
 
 CLOSE_SECONDS = 1.0
@@ -73,7 +74,7 @@ async def connect_through(
             await asyncio.shield(_leave(link))
 
     try:
-        await link.joined(timeout)
+        await link.connection.joined(timeout)
         # a peer that is there may be late, because a machine is busy
         session = await _open(link, role, name, timeout + patience)
     except BaseException:
@@ -168,12 +169,12 @@ class HubRoute:
         _registered_method: bool = False,
     ) -> Callable[..., HubCall]:
         """Return the call of a method with one request, or with requests that are written."""
-        encode, decode = request_serializer or same, response_deserializer or same
+        encode, decode = request_serializer or as_received, response_deserializer or as_received
 
         def begin(request: Any = None, *, timeout: float | None = None) -> HubCall:
             call = HubCall(self, method, encode, decode, timeout)
             self._calls.add(call)
-            call.begin([encode(request)] if has_request else None)
+            call.begin(encode(request) if has_request else None)
             return call
 
         return begin
@@ -195,11 +196,6 @@ Decode = Callable[[bytes], Any]
 CODES: dict[int, grpc.StatusCode] = {code.value[0]: code for code in grpc.StatusCode}
 
 
-def same(value: Any) -> Any:
-    """Return a message as it is: it is bytes already."""
-    return value
-
-
 @dataclass(eq=False)
 class HubCall:
     """The client's end of one call, with the methods of `tls.Call`."""
@@ -213,19 +209,18 @@ class HubCall:
     _is_done: bool = False
     _begun: asyncio.Task[Session] | None = None
 
-    def begin(self, requests: list[bytes] | None) -> None:
+    def begin(self, request: bytes | None) -> None:
         """Begin the call. Args: requests: all there are, or None if `write` brings them."""
-        self._begun = asyncio.create_task(self._begin(requests))
+        self._begun = asyncio.create_task(self._begin(request))
         self._begun.add_done_callback(self._note)
 
-    async def _begin(self, requests: list[bytes] | None) -> Session:
+    async def _begin(self, request: bytes | None) -> Session:
         session = await self.channel.session()
         self._session = session
         session.begin_call(self.method)
-        if requests is not None:
+        if request is not None:
             with suppress(EOFError):  # the call has ended already, and `read` says how
-                for request in requests:
-                    await session.write(request)
+                await session.write(request)
             session.send(n.HALF_CLOSE)
         return session
 

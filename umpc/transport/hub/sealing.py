@@ -16,6 +16,7 @@ reordered or put into another session does not open.
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -210,8 +211,6 @@ def _keys(
         shared = secret.exchange(X25519PublicKey.from_public_bytes(theirs))
     except ValueError:
         raise CertificateError("the other side's X25519 key is of small order") from None
-    transcript = hashes.Hash(hashes.SHA256())
-    transcript.update(_framed(LABEL, parties.session, opening, accepted))
-    salt = transcript.finalize()
+    salt = hashlib.sha256(_framed(LABEL, parties.session, opening, accepted)).digest()
     derived = HKDF(hashes.SHA256(), 2 * KEY_BYTES, salt, LABEL).derive(shared)
     return derived[:KEY_BYTES], derived[KEY_BYTES:]

@@ -21,15 +21,17 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from umpc.errors import PeerUnavailable, RemoteProtocolError, UmpcError
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.transport.addresses import HubAddress
-from umpc.transport.connections import MAX_STREAMS, Allowed, RoleGuard
+from umpc.transport.connections import MAX_STREAMS, Allowed, RoleGuard, kind_of
 from umpc.transport.heartbeat import Calls
 from umpc.transport.hub import numbering as n
 from umpc.transport.hub.link import HubClient
-from umpc.transport.hub.routes import register, same, unregister
+from umpc.transport.hub.routes import register, unregister
 from umpc.transport.hub.sealing import SESSION_BYTES, End, Parties, answer
 from umpc.transport.hub.session import Session
 from umpc.transport.identity import Identity, credentials_of
+from umpc.transport.patience import cancelled
 from umpc.transport.status import LocalFailure
+from umpc.transport.stream import as_received
 from umpc.transport.tls import EOF, grpc
 
 if TYPE_CHECKING:
@@ -83,16 +85,14 @@ class ServerBehindHub:
         register(self._link)
         while not self._link.is_up:
             try:
-                await self._link.joined(WAIT_SECONDS)
+                await self._link.connection.joined(WAIT_SECONDS)
             except PeerUnavailable as error:
                 log.warning("waiting for the hub: %s", error.message)
         return str(self.hub)
 
     async def stop(self, grace: float | None = None) -> None:
         """End all calls and leave the hub."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await cancelled(*self._tasks)
         if self._link is not None:
             unregister(self._link)
             await self._link.close(grace or 0.0)
@@ -205,9 +205,7 @@ class ServerBehindHub:
 
 async def _answer(handler: Any, context: HubContext) -> None:
     """Run the behaviour of a method, whatever its kind."""
-    kinds = (handler.request_streaming, handler.response_streaming)
-    name = "_".join("stream" if streams else "unary" for streams in kinds)
-    behaviour: Callable[[Any, HubContext], Any] = getattr(handler, name)
+    behaviour: Callable[[Any, HubContext], Any] = getattr(handler, kind_of(handler))
     request: Any = context.requests() if handler.request_streaming else await context.read()
     if request is EOF:
         context.end(grpc.StatusCode.INVALID_ARGUMENT, "the call came without a request")
@@ -236,8 +234,8 @@ class HubContext:
     def __init__(self, session: Session):
         self._session = session
         self._has_ended = self._has_left = False
-        self.decode: Callable[[bytes], Any] = same
-        self.encode: Callable[[Any], bytes] = same
+        self.decode: Callable[[bytes], Any] = as_received
+        self.encode: Callable[[Any], bytes] = as_received
 
     async def read(self) -> Any:
         """Return the next request, or EOF after the last one. Raises: AioRpcError."""
