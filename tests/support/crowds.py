@@ -116,12 +116,10 @@ class Crowd:
         Args: keys: of boxes. label: another one makes another nonce.
         """
         entropy = Entropy(f"{self.entropy.seed} {place} {label} {numbers[0]}")
-        nonce = entropy(32)
+        nonce, *secrets = (entropy(32) for _ in range(3))
+        seed = self.signing_seeds[place]
         return [
-            messages.make_box(
-                *(self.survey, side, keys[side], place, number, nonce),
-                *(self.signing_seeds[place], entropy(32)),
-            )
+            messages.make_boxes(self.survey, keys, place, number, nonce, seed, secrets)[1][side]
             for side, number in enumerate(numbers)
         ]
 
