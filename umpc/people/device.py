@@ -32,8 +32,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 import numpy as np
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from umpc.crypto.signing import is_signature, point_of
 from umpc.decoding import decode
@@ -56,6 +54,7 @@ from umpc.people.messages import (
     NONCE_BYTES,
     Entropy,
     Survey,
+    agreeing_key,
     make_boxes,
     offset,
     open_secret,
@@ -63,6 +62,7 @@ from umpc.people.messages import (
     receipt_statement,
     row,
     secret_request,
+    signing_key,
 )
 from umpc.protocols.people.settings import PeopleSettings
 from umpc.protocols.people.terms import cells_of, messages_of, survey_of
@@ -445,11 +445,7 @@ class Device:
         survey = self._invited.survey
         box_keys = [door.box_key for door in self._invited.invitation.aggregators]
         asking = [
-            (
-                *(place, cell, Ed25519PrivateKey.from_private_bytes(seed)),
-                X25519PrivateKey.from_private_bytes(own),
-            )
-            for place, cell, seed, own in rows
+            (place, cell, signing_key(seed), agreeing_key(own)) for place, cell, seed, own in rows
         ]
         requests = [(place, *secret_request(survey, place, *keys)) for place, _, *keys in asking]
         replies = await dealer.secrets(survey.hash, requests)

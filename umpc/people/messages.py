@@ -129,8 +129,8 @@ def secret_request(
 
     Returns: the device's public key, and the signature.
     """
-    device = _agreeing(device_secret).public_key().public_bytes_raw()
-    return device, _signing(signing_seed).sign(_request(survey, place, device))
+    device = agreeing_key(device_secret).public_key().public_bytes_raw()
+    return device, signing_key(signing_seed).sign(_request(survey, place, device))
 
 
 def check_secret_request(
@@ -227,7 +227,7 @@ def make_boxes(
     """
     # spec/people_messages.py, `send_number`
     told = receipt(survey, place, number, nonce)
-    signature = _signing(signing_seed).sign(told)
+    signature = signing_key(signing_seed).sign(told)
     text = number.to_bytes(NUMBER_BYTES, "little") + nonce + signature
     boxes = [
         _seal("box", (survey.hash, side, place), key, secret, text)
@@ -432,17 +432,19 @@ def _unseal(
     if len(sealed) != size:
         raise ValueError("another length")
     sender = sealed[:32]
-    private = _agreeing(secret)
+    private = agreeing_key(secret)
     shared = private.exchange(X25519PublicKey.from_public_bytes(sender))
     key = derive(shared, use, *about, sender, private.public_key().public_bytes_raw())
     return AESGCM(key).decrypt(_NO_NONCE, sealed[32:], None)
 
 
-def _agreeing(secret: Agreeing) -> X25519PrivateKey:
+def agreeing_key(secret: Agreeing) -> X25519PrivateKey:
+    """The X25519 key of 32 bytes."""
     return X25519PrivateKey.from_private_bytes(secret) if isinstance(secret, bytes) else secret
 
 
-def _signing(seed: Signing) -> Ed25519PrivateKey:
+def signing_key(seed: Signing) -> Ed25519PrivateKey:
+    """The Ed25519 key of 32 bytes."""
     return Ed25519PrivateKey.from_private_bytes(seed) if isinstance(seed, bytes) else seed
 
 
