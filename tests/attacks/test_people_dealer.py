@@ -62,6 +62,7 @@ class Answered:
     def __init__(self, at: DealtPeople, values: list[int], nonce: Callable[[int], bytes]):
         self.at, self.survey = at, at.survey
         parts = [at.deal(aggregator) for aggregator in AGGREGATORS]
+        at.confirm()
         self.seeds, self.dealt = [each[0] for each in parts], [b"".join(each[1:]) for each in parts]
         self.sent = [self.person(place, cell, nonce) for place, cell in enumerate(values)]
 
