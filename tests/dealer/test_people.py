@@ -135,7 +135,9 @@ def test_both_ask_at_once_and_get_one_list(tmp_path):
 def test_a_study_that_is_opened_again_keeps_secrets_and_seeds(tmp_path):
     with DealtPeople(tmp_path, 5) as at:
         before = at.deal()
-        at.dealer.open_study(at.study, keys_of(5))
+        again = iter(keys_of(5))
+        at.dealer.open_study(at.study, again)
+        assert next(again, None) is None, "a stream is read to its end"
         assert at.deal() == before
     with DealtPeople(tmp_path, 5) as at:
         assert at.deal() == before

@@ -341,7 +341,10 @@ def test_a_study_is_opened_before_it_closes_and_once(store: PeopleStore, clock: 
         store.open_study(crowd.study, crowd.place_keys)
     clock.now = OPENS - 10
     key = opened(store, crowd, 0)
-    store.open_study(crowd.study, iter(()))
+    again = iter(crowd.place_keys)
+    store.open_study(crowd.study, again)
+    assert next(again, None) is None, "a stream is read to its end"
+    store.open_study(crowd.study, ())
     assert store.opened(crowd.hash)[0] == key
 
 

@@ -50,7 +50,7 @@ from umpc.people.messages import (
     roots,
     seal_secret,
 )
-from umpc.people.places import KEY_BYTES, checked_list
+from umpc.people.places import KEY_BYTES, check_list
 from umpc.protocols.people.settings import seconds_of
 from umpc.protocols.people.terms import messages_of, terms_of
 from umpc.study.document import Study
@@ -162,9 +162,10 @@ class PeopleDealer:
         closes = seconds_of(terms.closes)
         if closes <= self._now():
             raise StudyError(f"the study closed at {terms.closes}: give it a later closing time")
+        held = b"".join(keys)
         if self._select("hash = ?", survey.hash):
             return
-        held = checked_list(keys, terms.keys, terms.places)
+        check_list(held, terms.keys, terms.places)
         nodes = (node.name for node in study.nodes)
         facts = survey.hash, survey.cells, survey.places, survey.fewest, closes, *nodes
         seeds = self._entropy(2 * SEED_BYTES)

@@ -96,21 +96,19 @@ def read_keys(path: Path) -> Iterator[bytes]:
         ) from error
 
 
-def checked_list(parts: Iterable[bytes], digest: str, places: int) -> bytes:
-    """The keys of all places, one after the other.
+def check_list(held: bytes, digest: str, places: int) -> None:
+    """The keys of all places, one after the other, are those of a study.
 
-    Args: parts: of the list, read to its end. digest: as of `keys_digest`.
+    Args: digest: as of `keys_digest`.
 
-    Raises: StudyError if the list is not the study's.
+    Raises: StudyError.
     """
-    held = b"".join(parts)
     keys = (held[at : at + KEY_BYTES] for at in range(0, len(held), KEY_BYTES))
     if keys_digest(keys) != (digest, places):
         raise StudyError(
             "a list of keys of places came that is not the study's: its digest or its length "
             "differs. Send the file that `keys` under [people] names"
         )
-    return held
 
 
 def keys_digest(keys: Iterable[bytes]) -> tuple[str, int]:
