@@ -116,7 +116,7 @@ class Crowd:
         Args: keys: of boxes. label: another one makes another nonce.
         """
         entropy = Entropy(f"{self.entropy.seed} {place} {label} {numbers[0]}")
-        nonce, *secrets = (entropy(32) for _ in range(3))
+        nonce, *secrets = (entropy(32) for _ in (0, *keys))
         seed = self.signing_seeds[place]
         return [
             messages.make_boxes(self.survey, keys, place, number, nonce, seed, secrets)[1][side]

@@ -357,8 +357,11 @@ class PeopleDealer:
         with self._lock, self._disk():
             found = self._db.execute(f"SELECT {columns} FROM surveys WHERE {where}", values)
             return [
-                DealtSurvey(id, Survey(*row[:4]), row[4], row[5:7], *row[7:10], _number(row[10]))
-                for id, *row in found
+                DealtSurvey(
+                    *(row[0], Survey(*row[1:5]), row[5], row[6:8]),
+                    *(row[8], row[9], row[10], _number(row[11])),
+                )
+                for row in found
             ]
 
     @contextmanager

@@ -28,7 +28,7 @@ from umpc.mpc.arrays import WordArray
 from umpc.node.audit.trail import AuditRow, about, of_failure
 from umpc.node.datasets import Dataset, Datasets
 from umpc.node.people_store import Adding, PeopleStore, added, added_here
-from umpc.people.messages import PLACES_AT_ONCE, ROW_BYTES
+from umpc.people.messages import ROW_BYTES
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.protocols.people.terms import key_bytes_of, messages_of, points_of, survey_of
 from umpc.protocols.registry import check_new_run, decode_study, delta_of
@@ -118,12 +118,11 @@ class PeopleCalls:
 
         Raises: RemoteProtocolError if the dealer sends more or fewer.
         """
-        messages, (dealer, address) = messages_of(study), dealer_of(study)
-        total = messages.places * key_bytes_of(study)
-        at_once = PLACES_AT_ONCE * key_bytes_of(study)
+        dealer, address = dealer_of(study)
+        total = messages_of(study).places * key_bytes_of(study)
         already = -1
         while already < total:
-            already = await asyncio.to_thread(store.keys_so_far, study.hash)
+            already = done = await asyncio.to_thread(store.keys_so_far, study.hash)
             stream: RpcStream[Any, pb.PeoplePart] = RpcStream(
                 dealer, "open", as_received, ahead=PARTS_AHEAD
             )
@@ -133,19 +132,11 @@ class PeopleCalls:
                 stream.begin(dealer_stub(stream.channel).PeopleKeys(request))
                 if seed := (await stream.next("open", QUIET_SECONDS)).data:
                     await asyncio.to_thread(store.take_seed, study.hash, seed)
-                waiting, done = bytearray(), already
                 while seed and (data := (await stream.next("open", QUIET_SECONDS)).data):
-                    waiting += data
-                    size = min(at_once, total - done)
-                    if len(waiting) > total - done:
-                        raise stream.violation("sent more keys than the study has places")
-                    if len(waiting) >= size:
-                        block = bytes(waiting[:size])
-                        await asyncio.to_thread(store.take_keys, study.hash, block, done)
-                        del waiting[:size]
-                        done += size
-                        await context.write(progress("keys", done, total))
-                if done < total or waiting:
+                    await asyncio.to_thread(store.take_keys, study.hash, data, done)
+                    done += len(data)
+                    await context.write(progress("keys", done, total))
+                if done < total:
                     raise stream.violation("sent fewer keys than the study has places")
             finally:
                 await stream.close()

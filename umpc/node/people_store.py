@@ -253,7 +253,7 @@ class PeopleStore:
         return decode_study(self._kept(study_hash).document, stored=True)
 
     def keys_so_far(self, study_hash: bytes) -> int:
-        """Bytes of dealt keys that are on disk: whole blocks."""
+        """Bytes of dealt keys that are on disk."""
         return self._kept(study_hash).taken
 
     def take_seed(self, study_hash: bytes, seed: bytes) -> None:
@@ -266,12 +266,12 @@ class PeopleStore:
             self._write("UPDATE studies SET seed = ? WHERE id = ?", seed, kept.id)
 
     def take_keys(self, study_hash: bytes, data: bytes, at: int | None = None) -> None:
-        """Append whole blocks of dealt keys. With the last one the study is open.
+        """Append dealt keys. With the last byte the study is open.
 
         Args: at: the bytes that came before them; None for those that are on disk.
 
-        Raises: RemoteProtocolError for anything but the next whole blocks; StudyError if another
-            call has brought some meanwhile.
+        Raises: RemoteProtocolError for more than the study has; StudyError if another call has
+            brought some meanwhile.
         """
         with self._dealt, self._disk():
             kept = self._kept(study_hash, DEALING, DEALING)
@@ -282,13 +282,12 @@ class PeopleStore:
                     f"{self._name}: another call brings the dealer's keys at this moment; open the "
                     "study again"
                 )
-            size = kept.key_bytes
-            end, last = kept.taken + len(data), kept.places * size
-            if end > last or (end % (messages.PLACES_AT_ONCE * size) and end != last):
-                raise _misdealt("bytes that are no whole blocks of the study's keys")
+            end, last = kept.taken + len(data), kept.places * kept.key_bytes
+            if end > last:
+                raise _misdealt("more keys than the study has places")
             path = self._path(kept.hash, "dealt")
             with path.open("a+b") as file:
-                # behind what the database knows is a block that a crash cut off
+                # behind what the database knows is a part that a crash cut off
                 file.truncate(kept.taken)
                 file.write(data)
                 file.flush()

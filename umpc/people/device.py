@@ -447,7 +447,10 @@ class Device:
         asking = [
             (place, cell, signing_key(seed), agreeing_key(own)) for place, cell, seed, own in rows
         ]
-        requests = [(place, *secret_request(survey, place, *keys)) for place, _, *keys in asking]
+        requests = [
+            (place, *secret_request(survey, place, signing, own))
+            for place, _, signing, own in asking
+        ]
         replies = await dealer.secrets(survey.hash, requests)
         made = []
         for (place, cell, signing, own), sealed in self._taken(asking, replies):

@@ -49,7 +49,8 @@ STATEMENT_BYTES = 8 + 32
 
 Entropy = Callable[[int], bytes]
 """Number of bytes → so many random ones, such as `os.urandom`."""
-Signing, Agreeing = bytes | Ed25519PrivateKey, bytes | X25519PrivateKey
+Signing = bytes | Ed25519PrivateKey
+Agreeing = bytes | X25519PrivateKey
 """32 bytes, or the key that they make. To make it takes as long as to use it once."""
 _NO_NONCE = bytes(12)
 
