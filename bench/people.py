@@ -8,6 +8,7 @@ several cores is of the wall's clock, and needs cores that are free.
 from __future__ import annotations
 
 import asyncio
+import re
 import resource
 import subprocess
 import sys
@@ -60,6 +61,7 @@ PEOPLE = 5_000
 """People of a whole study."""
 SENDERS = 4
 IDLE_RUNS = 30
+SENT = re.compile(r"messages were sent, ([0-9,]+) a second")
 NAMES = ("north", "south")
 WORK = (
     f"{MILLION:,} people's keys in {SMALL:,} cells",
@@ -200,8 +202,10 @@ def whole_study(people: int) -> float:
             with timed("opened, keys dealt to both", people + IDLE_RUNS):
                 open_study(folder, study, served)
             idle = [asyncio.run(answer_one(folder, people + each)) for each in range(IDLE_RUNS)]
-            with timed(f"sent by {SENDERS} processes"):
-                send_all(folder, people)
+            with timed(f"sent by {SENDERS} processes, with their start"):
+                a_second = send_all(folder, people)
+            took = f"{people / a_second:.2f}", f"{a_second:,.0f}"
+            rows.append((f"sent by {SENDERS} processes", f"{people:,}", *took, ""))
             identity = load_identity(folder / "coordinator", "coordinator")
             started = time.perf_counter()
             with timed("closed, compared, signed, added up", people + IDLE_RUNS):
@@ -264,8 +268,11 @@ async def answer_one(folder: Path, place: int) -> float:
     return max(spent)
 
 
-def send_all(folder: Path, people: int) -> None:
-    """Send the messages of all people by `SENDERS` processes of the command."""
+def send_all(folder: Path, people: int) -> float:
+    """Send the messages of all people by `SENDERS` processes of the command.
+
+    Returns: messages a second, by the clocks of these processes, each from its first message on.
+    """
     tokens = (folder / "tokens.txt").read_text().splitlines()
     running = []
     for number in range(SENDERS):
@@ -277,14 +284,18 @@ def send_all(folder: Path, people: int) -> None:
         given = zip(("--csv", "--tokens", "--device", "--receipts"), files, strict=True)
         words = [each for key, end in given for each in (key, str(folder / f"{number}.{end}"))]
         command = [*Deployment.command, "people", "submit", "--yes"]
-        pipe = subprocess.DEVNULL
         running.append(
             subprocess.Popen(
-                [*command, str(folder / "invitation.json"), *words], stdout=pipe, stderr=pipe
+                [*command, str(folder / "invitation.json"), *words],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                text=True,
             )
         )
-    if any([each.wait() for each in running]):
+    found = [SENT.search(each.communicate()[0]) for each in running]
+    if not all(found):
         raise AssertionError("a process that sends messages failed")
+    return sum(float(each[1].replace(",", "")) for each in found if each)
 
 
 if __name__ == "__main__":

@@ -324,7 +324,7 @@ LIMITS: Limits = {
     "umpc.cli.node_page": "MOST_WAITING",
     "umpc.cli.table": "EDGES_AT_ONCE EXACT_EDGES",
     "umpc.coordinator.client": "PAUSE_SECONDS",
-    "umpc.dealer.people": "BLOCKS_AT_ONCE MOST_PLACES",
+    "umpc.dealer.people": "MOST_PLACES",
     "umpc.dealer.server": "REMEMBERED SMALLEST_TASK",
     "umpc.enrolment.listener": "REQUEST_SECONDS",
     "umpc.hub.relay": "HUB_BYTES",

@@ -26,7 +26,7 @@ from umpc.people.messages import (
     counted_statement,
     counted_text,
     dealt_hash,
-    make_box,
+    make_boxes,
     offset,
     open_box,
     receipt,
@@ -62,6 +62,7 @@ class Answered:
     def __init__(self, at: DealtPeople, values: list[int], nonce: Callable[[int], bytes]):
         self.at, self.survey = at, at.survey
         parts = [at.deal(aggregator) for aggregator in AGGREGATORS]
+        at.confirm()
         self.seeds, self.dealt = [each[0] for each in parts], [b"".join(each[1:]) for each in parts]
         self.sent = [self.person(place, cell, nonce) for place, cell in enumerate(values)]
 
@@ -70,11 +71,8 @@ class Answered:
         signing, chosen = tokens()[place][0], nonce(32)
         r = offset(self.survey, place, self.at.secret(place, bytes([place + 1] * 32)))
         number = (cell - r) % self.survey.cells
-        boxes = [
-            make_box(self.survey, side, key, place, number, chosen, signing, Entropy(f"{side}")(32))
-            for side, key in enumerate(BOX_KEYS)
-        ]
-        told = receipt(self.survey, place, number, chosen)
+        secrets = [Entropy(f"{side}")(32) for side in range(2)]
+        told, boxes = make_boxes(self.survey, BOX_KEYS, place, number, chosen, signing, secrets)
         statement = receipt_statement(self.survey, 0, place, told)
         return Sent(place, boxes, told, AUTHORITY.credentials(FIRST).sign(statement))
 
@@ -291,11 +289,9 @@ def test_a_dealer_opens_no_box_with_any_secret_that_it_has(people):
 
 def test_a_box_has_one_size_and_every_value_makes_as_many(people):
     survey: Survey = people().survey
+    signing, secrets = tokens()[0][0], [bytes([9] * 32)] * 2
     made = {
-        tuple(
-            len(make_box(survey, side, key, 0, number, bytes(32), tokens()[0][0], bytes([9] * 32)))
-            for side, key in enumerate(BOX_KEYS)
-        )
+        tuple(map(len, make_boxes(survey, BOX_KEYS, 0, number, bytes(32), signing, secrets)[1]))
         for number in range(survey.cells)
     }
     assert made == {(148, 148)}

@@ -61,9 +61,10 @@ def test_keys_of_people_are_added_up_there(site):
 
     async def there() -> list[int]:
         place = site.place.open()
-        where = adding_place(place)
+        add = adding_place(place)
         try:
-            return (await asyncio.to_thread(where.run, added, 0, *given)).tolist()
+            (found,) = await asyncio.to_thread(add, [(0, *given)])
+            return found.tolist()
         finally:
             place.close()
 

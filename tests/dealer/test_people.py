@@ -72,10 +72,7 @@ def dies(folder: Path, program: str, failpoint: str = "") -> bytes:
         "import os, signal, sys\n"
         "from pathlib import Path\n"
         "from tests.support.dealt_people import *\n"
-        "from umpc.dealer import people\n"
-        "from umpc.testing import limited\n"
-        "with limited(people, BLOCKS_AT_ONCE=1):\n"
-        f"    at = DealtPeople(Path(sys.argv[1]), {SEVERAL})\n"
+        f"at = DealtPeople(Path(sys.argv[1]), {SEVERAL})\n"
     )
     ran = subprocess.run(
         [sys.executable, "-c", begin + program, folder],
@@ -96,6 +93,7 @@ def test_dealt_keys_are_1_at_r_of_the_secret_that_the_person_gets(tmp_path):
         (first, *blocks), (second, *same) = at.deal(FIRST), at.deal(SECOND)
         assert blocks == same and first != second
         cells = opened_cells(at.survey, [first, second], blocks)
+        at.confirm()
         r = [offset(at.survey, place, at.secret(place, DEVICE)) for place in range(5)]
         assert cells.tolist() == np.eye(at.survey.cells, dtype=np.uint64)[r].tolist()
 
@@ -126,7 +124,7 @@ def test_both_ask_at_once_and_get_one_list(tmp_path):
         begin.wait()
         return at.deal(aggregator)
 
-    with limited(people, BLOCKS_AT_ONCE=1), DealtPeople(tmp_path, SEVERAL) as at:
+    with DealtPeople(tmp_path, SEVERAL) as at:
         with ThreadPoolExecutor(2) as both:
             (first, *blocks), (second, *same) = both.map(ask, [FIRST, SECOND])
         assert blocks == same == at.deal()[1:]
@@ -137,7 +135,9 @@ def test_both_ask_at_once_and_get_one_list(tmp_path):
 def test_a_study_that_is_opened_again_keeps_secrets_and_seeds(tmp_path):
     with DealtPeople(tmp_path, 5) as at:
         before = at.deal()
-        at.dealer.open_study(at.study, keys_of(5))
+        again = iter(keys_of(5))
+        at.dealer.open_study(at.study, again)
+        assert next(again, None) is None, "a stream is read to its end"
         assert at.deal() == before
     with DealtPeople(tmp_path, 5) as at:
         assert at.deal() == before
@@ -168,14 +168,13 @@ def test_nobody_confirms_keys_that_are_not_dealt(tmp_path):
 # --- a dealer that is killed ---
 
 
-def test_a_dealer_that_dies_before_it_notes_a_block_deals_the_same_block(tmp_path):
-    dies(tmp_path, "    at.deal()", "people_dealt_block:kill")
-    (file,) = tmp_path.glob("*.keys")
-    block = file.read_bytes()
-    assert len(block) == PLACES_AT_ONCE * key_bytes(16)
+def test_a_dealer_that_dies_before_it_notes_a_block_has_dealt_none(tmp_path):
+    dies(tmp_path, "at.deal()", "people_dealt_block:kill")
     with DealtPeople(tmp_path, SEVERAL) as at:
+        with pytest.raises(RemoteProtocolError, match="has dealt 0"):
+            at.deal(FIRST, PLACES_AT_ONCE * key_bytes(16))
         (first, *blocks), (second, *same) = at.deal(FIRST), at.deal(SECOND)
-        assert block == blocks[0] and blocks == same
+        assert blocks == same
         cells = opened_cells(at.survey, [first, second], blocks)
         assert (cells.max(axis=1) == 1).all() and (cells.sum(axis=1) == 1).all()
 
@@ -183,11 +182,11 @@ def test_a_dealer_that_dies_before_it_notes_a_block_deals_the_same_block(tmp_pat
 def test_bytes_that_left_before_a_dealer_died_are_the_same_afterwards(tmp_path):
     sent = dies(
         tmp_path,
-        "    parts = at.dealer.deal(at.survey.hash, SECOND, 0)\n"
-        "    for _ in range(3):\n"
-        "        sys.stdout.buffer.write(next(parts))\n"
-        "    sys.stdout.flush()\n"
-        "    os.kill(os.getpid(), signal.SIGKILL)\n",
+        "parts = at.dealer.deal(at.survey.hash, SECOND, 0)\n"
+        "for _ in range(3):\n"
+        "    sys.stdout.buffer.write(next(parts))\n"
+        "sys.stdout.flush()\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n",
     )
     with DealtPeople(tmp_path, SEVERAL) as at:
         seed, *blocks = at.deal(SECOND)
@@ -200,13 +199,13 @@ def test_bytes_that_left_before_a_dealer_died_are_the_same_afterwards(tmp_path):
 
 def test_a_dealer_that_dies_while_it_draws_secrets_has_opened_nothing(tmp_path):
     drawn = (
-        "    calls = []\n"
-        "    def entropy(count):\n"
-        "        calls.append(count)\n"
-        "        if len(calls) == 4:\n"
-        "            os.kill(os.getpid(), signal.SIGKILL)\n"
-        "        return bytes(count)\n"
-        f"    DealtPeople(Path(sys.argv[1]) / 'new', {SEVERAL}, entropy)\n"
+        "calls = []\n"
+        "def entropy(count):\n"
+        "    calls.append(count)\n"
+        "    if len(calls) == 4:\n"
+        "        os.kill(os.getpid(), signal.SIGKILL)\n"
+        "    return bytes(count)\n"
+        f"DealtPeople(Path(sys.argv[1]) / 'new', {SEVERAL}, entropy)\n"
     )
     dies(tmp_path, drawn)
     dealer = PeopleDealer(tmp_path / "new", now=lambda: DURING)
@@ -221,11 +220,11 @@ def test_a_dealer_that_dies_while_it_draws_secrets_has_opened_nothing(tmp_path):
 
 
 def test_a_device_gets_its_secret_from_a_dealer_that_died_before_it_answered(tmp_path):
-    ask = "    at.deal()\n    at.ask(3, bytes([7] * 32))\n"
-    dies(tmp_path, ask, "people_secret_stored:kill")
+    with DealtPeople(tmp_path, SEVERAL) as at:
+        (first, *blocks), (second, *_) = at.deal(FIRST), at.deal(SECOND)
+    dies(tmp_path, "at.confirm()\nat.ask(3, bytes([7] * 32))\n", "people_secret_stored:kill")
     with DealtPeople(tmp_path, SEVERAL) as at:
         assert isinstance(at.ask(3, OTHER), MessageRefused)
-        (first, *blocks), (second, *_) = at.deal(FIRST), at.deal(SECOND)
         cells = opened_cells(at.survey, [first, second], blocks)
         assert cells[3].argmax() == offset(at.survey, 3, at.secret(3, DEVICE))
 
@@ -235,9 +234,10 @@ def test_a_device_gets_its_secret_from_a_dealer_that_died_before_it_answered(tmp
 
 @pytest.fixture
 def at(tmp_path):
-    """Provide a study of five places whose keys are dealt."""
+    """Provide a study of five places whose keys both aggregators have."""
     with DealtPeople(tmp_path / "dealer", 5) as found:
         found.deal()
+        found.confirm()
         yield found
 
 
@@ -313,15 +313,26 @@ def test_one_call_answers_many_and_a_refusal_stops_none(at):
     assert len({*found}) == 2
 
 
-def test_no_secret_leaves_before_all_keys_are_dealt(tmp_path):
-    with limited(people, BLOCKS_AT_ONCE=1), DealtPeople(tmp_path, SEVERAL) as at:
+def test_no_secret_leaves_before_both_aggregators_have_all_keys(tmp_path):
+    with DealtPeople(tmp_path, SEVERAL) as at:
         parts = at.dealer.deal(at.survey.hash, FIRST, 0)
-        for _ in range(3):
-            next(parts)
+        for aggregator in (None, None, None, None, FIRST):
+            _ = at.deal(aggregator, at.total) if aggregator else next(parts)
             with pytest.raises(MessageRefused, match="not open yet"):
                 at.ask(0, DEVICE)
-        next(parts)
+        at.confirm()
         assert isinstance(at.ask(0, DEVICE), bytes)
+
+
+def test_no_key_is_dealt_once_a_secret_may_be_gone(tmp_path):
+    with DealtPeople(tmp_path, SEVERAL) as at:
+        parts = at.dealer.deal(at.survey.hash, FIRST, 0)
+        seed, first = next(parts), next(parts)
+        assert at.deal() == [seed, first, *at.deal()[2:]]
+        at.confirm()
+        at.secret(3, DEVICE)
+        with pytest.raises(RemoteProtocolError, match="deals none once both"):
+            next(parts)
 
 
 def test_a_study_that_has_closed_gives_out_nothing(at):
@@ -348,15 +359,15 @@ def test_a_fetched_secret_is_gone_and_the_others_go_when_the_study_closes(tmp_pa
     with DealtPeople(tmp_path, 300, drawn) as at:
         at.deal()
         parts = list(drawn.parts)  # two seeds, and the secrets by place
+        at.dealer.sweep()
         assert len(parts) == 302 and on_disk(tmp_path, parts) == [*range(302)]
+        at.confirm()
+        at.dealer.sweep()
+        assert on_disk(tmp_path, parts) == [*range(2, 302)]
         assert at.secret(3, DEVICE) == parts[2 + 3]
         assert drawn.parts[302] not in b"".join(parts)  # the sealing key, which nobody keeps
         at.dealer.sweep()
-        assert on_disk(tmp_path, drawn.parts) == [*range(5), *range(6, 302)]
-        at.confirm()
-        at.dealer.sweep()
         assert on_disk(tmp_path, drawn.parts) == [2, 3, 4, *range(6, 302)]
-        assert not list(tmp_path.glob("*.keys"))
         sealed = at.ask(3, DEVICE)
         assert on_disk(tmp_path, [sealed]) == [0]
         at.now = AFTER
@@ -375,7 +386,7 @@ def test_keys_stay_until_both_aggregators_have_them(tmp_path):
         at.confirm()
         at.dealer.sweep()
         at.confirm()
-        with pytest.raises(RemoteProtocolError, match="forgets them once both"):
+        with pytest.raises(RemoteProtocolError, match="deals none once both"):
             at.deal(FIRST)
         assert isinstance(at.ask(0, DEVICE), bytes)
 
@@ -383,14 +394,15 @@ def test_keys_stay_until_both_aggregators_have_them(tmp_path):
 def test_a_sweep_takes_one_study_and_leaves_the_other(tmp_path):
     with DealtPeople(tmp_path, 5) as at:
         before = at.deal()
+        at.confirm()
         short = open_study(3, name="a shorter one", closes="2026-12-01T09:00:00Z")
         at.dealer.open_study(short, keys_of(3))
         list(at.dealer.deal(messages_of(short).hash, FIRST, 0))
-        assert len(list(tmp_path.glob("*.keys"))) == 2
         at.now += 3600
         at.dealer.sweep()
-        assert len(list(tmp_path.glob("*.keys"))) == 1
-        assert at.deal() == before and isinstance(at.ask(4, DEVICE), bytes)
+        with pytest.raises(MessageRefused, match="has closed"):
+            at.dealer.deal(messages_of(short).hash, FIRST, 0)
+        assert at.deal(SECOND, len(before[1])) == [] and isinstance(at.ask(4, DEVICE), bytes)
 
 
 # --- opening, and limits ---
@@ -446,14 +458,11 @@ def test_a_folder_belongs_to_one_dealer(tmp_path):
     DealtPeople(tmp_path, 5).dealer.close()
 
 
-def test_a_file_of_keys_that_is_damaged_is_named(tmp_path):
-    with DealtPeople(tmp_path, 5) as at:
-        at.deal()
-        (file,) = tmp_path.glob("*.keys")
-        file.write_bytes(file.read_bytes()[:-1])
-        with pytest.raises(ConfigError) as found:
-            at.deal()
-        assert "shorter than what was dealt" in found.value.detail
+def test_a_file_of_keys_that_a_former_dealer_kept_is_gone(tmp_path):
+    former = tmp_path / f"{'0' * 64}.keys"
+    former.touch()
+    with DealtPeople(tmp_path, 5):
+        assert not former.exists()
 
 
 def test_nobody_else_can_read_the_files(tmp_path):
@@ -461,7 +470,7 @@ def test_nobody_else_can_read_the_files(tmp_path):
         at.deal()
         assert (tmp_path / "dealer").stat().st_mode & 0o077 == 0
         files = list((tmp_path / "dealer").iterdir())
-        assert len(files) == 3 and not any(path.stat().st_mode & 0o077 for path in files)
+        assert len(files) == 2 and not any(path.stat().st_mode & 0o077 for path in files)
 
 
 # --- where aggregators may lie --------------------------------------------------------------------

@@ -38,7 +38,6 @@ from umpc.errors import (
     StudyError,
     TooFewRecords,
 )
-from umpc.mpc.fss import point
 from umpc.node import people_store
 from umpc.node.people_server import adding_place
 from umpc.node.people_store import PeopleStore
@@ -341,7 +340,10 @@ def test_a_study_is_opened_before_it_closes_and_once(store: PeopleStore, clock: 
         store.open_study(crowd.study, crowd.place_keys)
     clock.now = OPENS - 10
     key = opened(store, crowd, 0)
-    store.open_study(crowd.study, iter(()))
+    again = iter(crowd.place_keys)
+    store.open_study(crowd.study, again)
+    assert next(again, None) is None, "a stream is read to its end"
+    store.open_study(crowd.study, ())
     assert store.opened(crowd.hash)[0] == key
 
 
@@ -362,18 +364,21 @@ def test_the_box_key_leaves_only_when_all_keys_are_there_and_is_signed(store: Pe
     assert is_signature(KEYS[0], messages.opened_statement(crowd.survey, 0, key), signature)
 
 
-def test_only_whole_blocks_are_taken(store: PeopleStore):
+def test_keys_come_in_any_parts_and_no_more_than_the_study_has(store: PeopleStore):
     crowd = Crowd("blocks", messages.PLACES_AT_ONCE + 2)
     store.open_study(crowd.study, crowd.place_keys)
     store.take_seed(crowd.hash, crowd.seeds[0])
     first, last = crowd.blocks()
-    size = point.key_bytes(16)
-    for wrong in (first[:-1], first[:-size], first + last[:size], first + last + bytes(size)):
-        with pytest.raises(RemoteProtocolError, match="no whole blocks") as caught:
-            store.take_keys(crowd.hash, wrong)
-        assert caught.value.culprit == "dealer" and store.keys_so_far(crowd.hash) == 0
-    store.take_keys(crowd.hash, first + last)
-    assert store.keys_so_far(crowd.hash) == len(first + last)
+    whole = first + last
+    for part in (whole[:1], whole[1:1000], whole[1000 : len(first) + 9]):
+        store.take_keys(crowd.hash, part)
+        so_far = store.keys_so_far(crowd.hash)
+        with pytest.raises(RemoteProtocolError, match="more keys than") as caught:
+            store.take_keys(crowd.hash, whole[so_far:] + bytes(1))
+        assert caught.value.culprit == "dealer" and store.keys_so_far(crowd.hash) == so_far
+    store.take_keys(crowd.hash, whole[len(first) + 9 :])
+    assert store.keys_so_far(crowd.hash) == len(whole)
+    assert store.opened(crowd.hash)
 
 
 def test_a_block_that_a_crash_cut_off_comes_again(tmp_path: Path, clock: Clock):

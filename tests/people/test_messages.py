@@ -33,7 +33,7 @@ from umpc.people.messages import (
     counted_statement,
     counted_text,
     dealt_hash,
-    make_box,
+    make_boxes,
     offset,
     offsets,
     open_box,
@@ -68,7 +68,8 @@ words = st.binary(min_size=32, max_size=32)
 
 
 def box_of(survey=SURVEY, side=0, key=BOX_KEY, place=7, number=5, seed=SEED) -> bytes:
-    return make_box(survey, side, key, place, number, NONCE, seed, ENTROPY(32))
+    secrets = [ENTROPY(32)] * 2
+    return make_boxes(survey, [key] * 2, place, number, NONCE, seed, secrets)[1][side]
 
 
 def opened(box: bytes, survey=SURVEY, side=0, secret=BOX_SECRET, place=7, key=KEY):
@@ -81,11 +82,13 @@ def opened(box: bytes, survey=SURVEY, side=0, secret=BOX_SECRET, place=7, key=KE
 @settings(max_examples=50, deadline=None)
 @given(place=places, number=numbers, side=st.integers(0, 1), nonce=words, secret=words)
 def test_a_box_opens_to_what_the_person_sent(place, number, side, nonce, secret):
-    box = make_box(SURVEY, side, BOX_KEY, place, number, nonce, SEED, secret)
+    keys, secrets = [BOX_KEY] * 2, [secret] * 2
+    told, boxes = make_boxes(SURVEY, keys, place, number, nonce, SEED, secrets)
+    box = boxes[side]
     found = open_box(SURVEY, side, BOX_SECRET, place, KEY, box)
     assert len(box) == BOX_BYTES == 148
     assert (found.place, found.number) == (place, number)
-    assert found.receipt == receipt(SURVEY, place, number, nonce)
+    assert found.receipt == told == receipt(SURVEY, place, number, nonce)
 
 
 @pytest.mark.parametrize(

@@ -182,11 +182,8 @@ def boxes_of(survey, study, person):
     """An honest person's two boxes."""
     place, nonce, seed = person["place"], person["nonce"], person["signing_seed"]
     number = (person["cell"] - m.offset(survey, place, person["secret"])) % survey.cells
-    secrets = zip(study["box_keys"], person["box_secrets"], strict=True)
-    return [
-        m.make_box(survey, side, key, place, number, nonce, seed, secret)
-        for side, (key, secret) in enumerate(secrets)
-    ]
+    secrets = person["box_secrets"]
+    return m.make_boxes(survey, study["box_keys"], place, number, nonce, seed, secrets)[1]
 
 
 def attempt_of(counted_hash, matrix, ring):

@@ -19,7 +19,7 @@ from umpc.crypto.signing import MemoryAuthority
 from umpc.errors import StudyError
 from umpc.mpc.fss import point
 from umpc.node import people_store
-from umpc.node.people_store import HERE, AddingPlace, PeopleStore
+from umpc.node.people_store import Adding, PeopleStore, added_here
 from umpc.people import messages, places
 from umpc.people.messages import Survey
 from umpc.protocols.grid.binding import grid_of
@@ -116,12 +116,10 @@ class Crowd:
         Args: keys: of boxes. label: another one makes another nonce.
         """
         entropy = Entropy(f"{self.entropy.seed} {place} {label} {numbers[0]}")
-        nonce = entropy(32)
+        nonce, *secrets = (entropy(32) for _ in (0, *keys))
+        seed = self.signing_seeds[place]
         return [
-            messages.make_box(
-                *(self.survey, side, keys[side], place, number, nonce),
-                *(self.signing_seeds[place], entropy(32)),
-            )
+            messages.make_boxes(self.survey, keys, place, number, nonce, seed, secrets)[1][side]
             for side, number in enumerate(numbers)
         ]
 
@@ -213,7 +211,7 @@ class Pair:
             for side, store in enumerate(self.stores)
         ]
 
-    def add_up(self, place: AddingPlace = HERE) -> list[int]:
+    def add_up(self, add: Adding = added_here) -> list[int]:
         """Count and add up, and put both shares together."""
         signed = self.count()
         assert signed[0][0] == signed[1][0]
@@ -222,7 +220,7 @@ class Pair:
         shares = []
         for store in self.stores:
             given = self.crowd.hash, statement, KEYS, signatures
-            store.add_up(*given, lambda done, of: None, place)
+            store.add_up(*given, lambda done, of: None, add)
             share, n = store.share(study)
             shares.append(share)
             assert n == int.from_bytes(statement[:8], "little")

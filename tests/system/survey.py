@@ -65,13 +65,11 @@ class Person:
         }
         cell = int(grid_of(study).tabulate(columns).argmax())
         number = (cell - messages.offset(survey, self.place, secret)) % survey.cells
-        nonce = os.urandom(32)
-        self.boxes = tuple(
-            messages.make_box(
-                survey, side, key, self.place, number, nonce, self.signing_seed, os.urandom(32)
-            )
-            for side, key in enumerate(keys)
+        nonce, *secrets = (os.urandom(32) for _ in range(3))
+        _, boxes = messages.make_boxes(
+            survey, keys, self.place, number, nonce, self.signing_seed, secrets
         )
+        self.boxes = tuple(boxes)
 
 
 class Survey:

@@ -13,7 +13,7 @@ from umpc.errors import RemoteProtocolError, StepTimeout, UmpcError
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.testing import limited
 from umpc.transport import blocking
-from umpc.transport.blocking import pulled, take_places, told
+from umpc.transport.blocking import pulled, told
 from umpc.transport.tls import grpc
 
 PARTS = [b"a" * 64, b"b" * 32]
@@ -39,13 +39,11 @@ class Caller:
 
 
 class Disk:
-    def __init__(self, reads: bool = True):
+    def __init__(self):
         self.keys: list[bytes] = []
-        self.reads = reads
 
-    def open_study(self, study: object, keys: Iterator[bytes]) -> None:
-        if self.reads:
-            self.keys = list(keys)
+    def take(self, keys: Iterator[bytes]) -> None:
+        self.keys = list(keys)
         self.thread = threading.current_thread().name
 
 
@@ -55,7 +53,7 @@ def taken(disk: Disk, *messages: bytes | None) -> Caller:
 
     async def main() -> None:
         parts = pulled(caller, "coordinator", attrgetter("keys"), MOST)
-        await told(caller, "places", lambda _: take_places(disk, None, parts))
+        await told(caller, "places", lambda _: disk.take(parts))
 
     asyncio.run(main())
     return caller
@@ -63,12 +61,11 @@ def taken(disk: Disk, *messages: bytes | None) -> Caller:
 
 def test_a_list_ends_with_an_empty_part():
     disk = Disk()
-    taken(disk, *PARTS, b"")
-    assert disk.keys == [b"a" * 32, b"a" * 32, b"b" * 32]
+    assert taken(disk, *PARTS, b"", b"unread").messages == [b"unread"]
+    assert disk.keys == PARTS
     assert disk.thread.startswith("people-calls"), "a pool of its own"
 
 
-@pytest.mark.parametrize("reads", [True, False], ids=["new", "known"])
 @pytest.mark.parametrize(
     ("messages", "kind", "words"),
     [
@@ -78,15 +75,9 @@ def test_a_list_ends_with_an_empty_part():
         ([*PARTS, b"c", b""], RemoteProtocolError, "at most 96 bytes"),
     ],
 )
-def test_any_other_list_is_refused(
-    messages: Sequence[bytes], kind: type[UmpcError], words: str, reads: bool
-):
-    disk = Disk(reads)
+def test_any_other_list_is_refused(messages: Sequence[bytes], kind: type[UmpcError], words: str):
+    disk = Disk()
     with limited(blocking, MESSAGE_SECONDS=0.1), pytest.raises(kind, match=words) as caught:
         taken(disk, *messages)
     assert not disk.keys
     assert caught.value.culprit == "coordinator"
-
-
-def test_a_study_that_is_known_is_read_to_its_end():
-    assert taken(Disk(reads=False), *PARTS, b"", b"unread").messages == [b"unread"]

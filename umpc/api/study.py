@@ -32,6 +32,7 @@ from umpc.coordinator.client import (
     contact_all,
     prepare_study,
     run_study,
+    silent,
 )
 from umpc.coordinator.conductor import Preparation
 from umpc.coordinator.links import Tell
@@ -283,7 +284,7 @@ class ProposedStudy:
 
     async def _counted(self, tell: Tell | None) -> Study:
         """The study of those people who are counted now; a list of them is written beside it."""
-        from umpc.coordinator.people import count_people, silent
+        from umpc.coordinator.people import count_people
 
         counted, rows = await count_people(self.document, self.identity, tell or silent)
         if not self._entries:  # the study is a file

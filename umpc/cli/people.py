@@ -348,7 +348,7 @@ def check(invitation: Path, receipts: Path, counted: Path | None) -> None:
 def _progress(*, quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
     """Yield what shows that so much of a step is done."""
     from umpc.api.progress import ProgressShow
-    from umpc.coordinator.people import silent
+    from umpc.coordinator.client import silent
 
     if quiet:
         yield silent

@@ -11,14 +11,15 @@ repeated at any time: each step of a process is on its disk before it answers.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 import msgspec
 
+from umpc.coordinator.client import silent
 from umpc.coordinator.links import Tell, each
 from umpc.crypto.signing import is_signature
 from umpc.errors import RemoteProtocolError
@@ -49,10 +50,6 @@ class BoxKey:
     signature: bytes
 
 
-def silent(step: str, done: int, total: int) -> None:
-    """Progress that nobody looks at."""
-
-
 async def open_people(
     study: Study,
     keys: Callable[[], Iterable[bytes]],
@@ -66,10 +63,10 @@ async def open_people(
     Raises: as a run; ApprovalPending where an administrator has yet to accept the study.
     """
     survey = survey_of(checked(study))
-    dealer = _Called("dealer", Participant(*dealer_of(survey)), tell)
-    nodes = [_Called("node", node, tell) for node in survey.nodes]
-    await dealer.open(survey, keys, identity)
-    opened = await each(nodes, "open", lambda link: link.open(survey, keys, identity))
+    dealer = _Called("dealer", Participant(*dealer_of(survey)), identity, tell)
+    nodes = [_Called("node", node, identity, tell) for node in survey.nodes]
+    await dealer.open(survey, keys)
+    opened = await each(nodes, "open", lambda link: link.open(survey, keys))
     messages, certificates = messages_of(survey), [each.certificate for each in opened]
     names = " and ".join(node.name for node in survey.nodes)
     points = points_of(survey, certificates, verifier_of(identity), names)
@@ -96,13 +93,11 @@ async def count_people(
     Raises: MessageRefused before the closing time, and where too few people came; as a run.
     """
     survey = survey_of(checked(study))
-    nodes = [_Called("node", node, tell) for node in survey.nodes]
-    lists = await each(nodes, "compare", lambda link: link.listed(survey.hash, identity))
+    nodes = [_Called("node", node, identity, tell) for node in survey.nodes]
+    lists = await each(nodes, "compare", lambda link: link.listed(survey.hash))
     other = {link.node.name: rows for link, rows in zip(nodes, reversed(lists), strict=True)}
     signed = await each(
-        nodes,
-        "compare",
-        lambda link: link.count(survey.hash, other[link.node.name], identity),
+        nodes, "compare", lambda link: link.count(survey.hash, other[link.node.name])
     )
     names = " and ".join(node.name for node in survey.nodes)
     certificates = [one.certificate for one in signed]
@@ -121,7 +116,7 @@ async def count_people(
         signatures=signatures,
         certificates=certificates,
     )
-    await each(nodes, "add up", lambda link: link.add_up(both, identity))
+    await each(nodes, "add up", lambda link: link.add_up(both))
     terms = msgspec.structs.replace(
         terms_of(survey), counted=b"".join((statement, *signatures)).hex()
     )
@@ -131,72 +126,72 @@ async def count_people(
 class _Called:
     """The calls about people to one process; each has a connection of its own."""
 
-    def __init__(self, role: str, node: Participant, tell: Tell):
+    def __init__(self, role: str, node: Participant, identity: Identity, tell: Tell):
         self.role = role
         self.node = node
+        self._identity = identity
         self._tell = tell
 
-    async def open(
-        self, study: Study, keys: Callable[[], Iterable[bytes]], identity: Identity
-    ) -> pb.PeopleOpened:
-        async with self._connected(identity, "open") as stream:
-            stub: Any = (dealer_stub if self.role == "dealer" else node_stub)(stream.channel)
-            stream.begin(stub.OpenPeople())
-            await stream.write(pb.PeopleList(study=study.encode()))
+    async def open(self, study: Study, keys: Callable[[], Iterable[bytes]]) -> pb.PeopleOpened:
+        """It opens a study. Args: keys: as of `open_people`."""
+
+        def messages() -> Iterator[pb.PeopleList]:
+            yield pb.PeopleList(study=study.encode())
             rest = iter(keys())
             while some := b"".join(islice(rest, KEYS_AT_ONCE)):
-                await stream.write(pb.PeopleList(keys=some))
-            await stream.write(pb.PeopleList())
-            opened: pb.PeopleOpened = await self._ended(stream, "open")
-            return opened
+                yield pb.PeopleList(keys=some)
+            yield pb.PeopleList()
 
-    async def listed(self, study: bytes, identity: Identity) -> list[bytes]:
+        opened: pb.PeopleOpened = await self._ended("open", "OpenPeople", messages=messages())
+        return opened
+
+    async def listed(self, study: bytes) -> list[bytes]:
         """Its rows, in parts."""
-        async with self._connected(identity, "compare") as stream:
-            request = pb.PeopleStudy(hash=study)
-            stream.begin(node_stub(stream.channel).ListPeople(request))
+        async with self._called("compare", "ListPeople", pb.PeopleStudy(hash=study)) as stream:
             rows = []
             while part := (await stream.next("compare", QUIET_SECONDS)).data:
                 rows.append(part)
             return rows
 
-    async def count(
-        self, study: bytes, theirs: Sequence[bytes], identity: Identity
-    ) -> pb.PeopleCounted:
+    async def count(self, study: bytes, theirs: Sequence[bytes]) -> pb.PeopleCounted:
         """Let it sign the rows that the other aggregator has, too."""
-        async with self._connected(identity, "compare") as stream:
-            stream.begin(node_stub(stream.channel).CountPeople())
-            await stream.write(pb.PeoplePart(hash=study))
-            for part in theirs:
-                await stream.write(pb.PeoplePart(data=part))
-            await stream.write(pb.PeoplePart())
-            counted: pb.PeopleCounted = await self._ended(stream, "compare")
-            return counted
+        parts = (pb.PeoplePart(data=part) for part in (*theirs, b""))
+        messages = chain((pb.PeoplePart(hash=study),), parts)
+        counted: pb.PeopleCounted = await self._ended("compare", "CountPeople", messages=messages)
+        return counted
 
-    async def add_up(self, signed: pb.PeopleSigned, identity: Identity) -> None:
+    async def add_up(self, signed: pb.PeopleSigned) -> None:
         """It adds up its share of the table."""
-        async with self._connected(identity, "add up") as stream:
-            stream.begin(node_stub(stream.channel).SumPeople(signed))
-            await self._ended(stream, "add up")
+        await self._ended("add up", "SumPeople", signed)
 
     @asynccontextmanager
-    async def _connected(self, identity: Identity, step: str) -> AsyncIterator[RpcStream[Any, Any]]:
+    async def _called(
+        self, step: str, method: str, *request: Any, messages: Iterable[Any] = ()
+    ) -> AsyncIterator[RpcStream[Any, Any]]:
+        """A call that has its request, or all of its messages."""
         stream: RpcStream[Any, Any] = RpcStream(
             self.node.name, step, as_received, ahead=MESSAGES_AHEAD
         )
         try:
-            await stream.connect(identity, self.role, self.node.address)
+            await stream.connect(self._identity, self.role, self.node.address)
+            stub = (dealer_stub if self.role == "dealer" else node_stub)(stream.channel)
+            stream.begin(getattr(stub, method)(*request))
+            for each in messages:
+                await stream.write(each)
             yield stream
         finally:
             await stream.close()
 
-    async def _ended(self, stream: RpcStream[Any, Any], step: str) -> Any:
+    async def _ended(
+        self, step: str, method: str, *request: Any, messages: Iterable[Any] = ()
+    ) -> Any:
         """The answer that ends a call, after its words of progress."""
-        while True:
-            said: pb.PeopleOpening = await stream.next(step, QUIET_SECONDS)
-            kind = said.WhichOneof("body")
-            if kind != "progress":
-                return getattr(said, kind or "opened")
-            told = said.progress
-            label = f"{codec.one_line(told.step)} {self.node.name}"
-            self._tell(label, min(told.done, told.total), told.total)
+        async with self._called(step, method, *request, messages=messages) as stream:
+            while True:
+                said: pb.PeopleOpening = await stream.next(step, QUIET_SECONDS)
+                kind = said.WhichOneof("body")
+                if kind != "progress":
+                    return getattr(said, kind or "opened")
+                told = said.progress
+                label = f"{codec.one_line(told.step)} {self.node.name}"
+                self._tell(label, min(told.done, told.total), told.total)

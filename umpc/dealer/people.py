@@ -2,23 +2,24 @@
 
 A study is opened with the keys of its places. Each place gets a fresh secret, of which its cell r
 is made, and each aggregator gets a seed of roots. All of that is on disk before anything leaves.
-The dealt keys follow from it alone. So a dealer that dies while it deals goes on with the same
-bytes, and never deals other keys over the same roots.
+The dealt keys follow from it alone, and are made anew whenever an aggregator asks. So a dealer that
+dies while it deals goes on with the same bytes, and never deals other keys over the same roots. No
+device gets a secret before both aggregators have all keys: what is fetched is deleted.
 
 | on disk | until |
 |---|---|
 | the secret of a place | a device has fetched it, or the study closes |
 | the sealed answer to that device | the study closes |
 | the list of places | the study closes |
-| seeds, and the file of dealt keys | both aggregators have all keys, or the study closes |
+| seeds | both aggregators have all keys, or the study closes |
 | α, where aggregators may lie | `KEPT_SECONDS` after the closing time |
 | the study's hash, with what all may know | for ever: such a study is never dealt again |
 
 A folder belongs to one process. Its database overwrites what it deletes; its log has older pages
 until `sweep` empties it.
 
-Cost: 6 µs for a place's keys on one core, nearly all of it for r, and 64 bytes on disk beside
-them. Threads gain nothing, since r is made by many short calls.
+Cost: 6 µs for a place's keys on one core, nearly all of it for r, and once for each aggregator; 64
+bytes of a place on disk. Threads gain nothing, since r is made by many short calls.
 """
 
 from __future__ import annotations
@@ -30,7 +31,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -50,19 +50,16 @@ from umpc.people.messages import (
     roots,
     seal_secret,
 )
-from umpc.people.places import KEY_BYTES, keys_digest
+from umpc.people.places import KEY_BYTES, check_list
 from umpc.protocols.people.settings import seconds_of
 from umpc.protocols.people.terms import messages_of, terms_of
 from umpc.study.document import Study
 from umpc.study.settings import HONEST
-from umpc.transport.files import fsync_folder
 
 MOST_PLACES = 1 << 26
-"""Places of all studies of a folder that are not over: up to 31 GB on disk."""
+"""Places of all studies of a folder that are not over: up to 13 GB on disk."""
 KEPT_SECONDS = 30 * 86400
 """The time after closing in which aggregators may ask about their total."""
-BLOCKS_AT_ONCE = 16
-"""Blocks of keys that are put on disk together: at most 16 MB at 1,000 cells."""
 BLOCKS = MOST_PLACES // PLACES_AT_ONCE
 """The most blocks of a study. A block's row has the number id of the study · BLOCKS + block."""
 BOTH = 3
@@ -90,7 +87,8 @@ class DealtSurvey:
     """A study as the dealer keeps it.
 
     closes: seconds since 1970. nodes: the names of both aggregators. seeds: of both, empty once
-    forgotten. dealt: bytes of keys on disk. alpha: of authenticated keys; None of others.
+    forgotten. dealt: bytes of keys that may have left. confirmed: `BOTH`, or the bit of one that
+    has all keys. alpha: of authenticated keys; None of others.
     """
 
     id: int
@@ -99,17 +97,13 @@ class DealtSurvey:
     nodes: tuple[str, str]
     seeds: bytes = field(repr=False)
     dealt: int
+    confirmed: int
     alpha: int | None = field(repr=False)
 
     @property
     def key_bytes(self) -> int:
         """Bytes of the keys of one place."""
         return key_bytes(self.survey.cells, self.alpha is not None)
-
-    @property
-    def block_bytes(self) -> int:
-        """Bytes of the keys of a full block."""
-        return PLACES_AT_ONCE * self.key_bytes
 
     @property
     def total(self) -> int:
@@ -140,8 +134,6 @@ class PeopleDealer:
         self._entropy = entropy
         self._lock = threading.RLock()
         """Guards the database."""
-        self._dealing = threading.Lock()
-        """Guards the files of dealt keys. It is taken before the other lock."""
         with self._disk():
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             path = self._folder / "people.db"
@@ -150,6 +142,8 @@ class PeopleDealer:
                 path, timeout=1, isolation_level=None, check_same_thread=False
             )
             self._db.executescript(SETTINGS)
+            for former in self._folder.glob("*.keys"):  # dealers once kept the dealt keys
+                former.unlink()
 
     def close(self) -> None:
         """Release the folder for another process."""
@@ -159,28 +153,19 @@ class PeopleDealer:
     def open_study(self, study: Study, keys: Iterable[bytes]) -> None:
         """Draw secrets and seeds of a study; all is on disk afterwards. Again, nothing happens.
 
-        Args: keys: the public keys of all places in order, one or several in a part. They and
-        their digest take 64 bytes of memory a place.
+        Args: keys: the public keys of all places in order, in parts, which are read to their end.
+        They and their digest take 64 bytes of memory a place.
 
         Raises: StudyError, also for a study whose closing time is past.
         """
         survey, terms = messages_of(study), terms_of(study)
-        closes, most = seconds_of(terms.closes), KEY_BYTES * survey.places
+        closes = seconds_of(terms.closes)
         if closes <= self._now():
             raise StudyError(f"the study closed at {terms.closes}: give it a later closing time")
+        held = b"".join(keys)
         if self._select("hash = ?", survey.hash):
             return
-        held = bytearray()
-        for part in keys:
-            held += part
-            if len(held) > most:
-                break
-        each = (bytes(held[at : at + KEY_BYTES]) for at in range(0, most, KEY_BYTES))
-        if len(held) != most or keys_digest(each)[0] != terms.keys:
-            raise StudyError(
-                "a list of keys of places came that is not the study's: its digest or its length "
-                "differs. Send the file that `keys` under [people] names"
-            )
+        check_list(held, terms.keys, terms.places)
         nodes = (node.name for node in study.nodes)
         facts = survey.hash, survey.cells, survey.places, survey.fewest, closes, *nodes
         seeds = self._entropy(2 * SEED_BYTES)
@@ -201,14 +186,14 @@ class PeopleDealer:
                 db.execute("INSERT INTO alphas VALUES (?, ?, ?)", (survey.hash, alpha, until))
             (kept,) = self._select("hash = ?", survey.hash)
             for row, places in enumerate(survey.blocks(), kept.id * BLOCKS):
-                own = bytes(held[places.start * KEY_BYTES : places.stop * KEY_BYTES])
+                own = held[places.start * KEY_BYTES : places.stop * KEY_BYTES]
                 block = row, kept.id, own, self._entropy(SECRET_BYTES * len(places))
                 db.execute("INSERT INTO blocks VALUES (?, ?, ?, ?)", block)
 
     def deal(self, study_hash: bytes, aggregator: str, already: int) -> Iterator[bytes]:
         """An aggregator's seed of roots, and then the keys of all places, block by block.
 
-        Each byte is on disk before it leaves. Both aggregators get the same keys, now and later.
+        Both aggregators get the same keys, now and later.
 
         Args:
             aggregator: the name in the caller's certificate.
@@ -224,15 +209,9 @@ class PeopleDealer:
                 f"{' and '.join(kept.nodes)}",
                 culprit=aggregator,
             )
-        is_all, side = already == kept.total, kept.nodes.index(aggregator)
-        if not 0 <= already <= kept.dealt or not (kept.seeds or is_all):
-            raise RemoteProtocolError(
-                f"{aggregator} says that it has {already} bytes of keys of people. The dealer has "
-                f"dealt {kept.dealt}, and forgets them once both aggregators have said that they "
-                "have all. If one has lost them, the study needs another name, and new answers",
-                culprit=aggregator,
-            )
-        if is_all:
+        _check_due(kept, aggregator, already)
+        side = kept.nodes.index(aggregator)
+        if already == kept.total:
             with self._change() as db:
                 bits = 1 << side, kept.id
                 db.execute("UPDATE surveys SET confirmed = confirmed | ? WHERE id = ?", bits)
@@ -253,7 +232,7 @@ class PeopleDealer:
         """
         with self._lock:
             kept = self._open(study_hash)
-            if kept.dealt < kept.total:
+            if kept.confirmed != BOTH:
                 raise MessageRefused(
                     "the study is not open yet: the dealer still deals its keys. Try again later"
                 )
@@ -285,8 +264,8 @@ class PeopleDealer:
         return int.from_bytes(found[0], "little")
 
     def sweep(self) -> None:
-        """Forget seeds and keys that both aggregators have, and all of a study that has closed."""
-        with self._dealing, self._lock, self._disk():
+        """Forget the seeds of keys that both aggregators have, and all of closed studies."""
+        with self._lock, self._disk():
             now = (self._now(),)
             with self._change() as db:
                 db.execute("INSERT INTO past SELECT hash FROM surveys WHERE closes <= ?", now)
@@ -295,51 +274,28 @@ class PeopleDealer:
                 have_all = "confirmed = ? AND seeds != x''"
                 db.execute(f"UPDATE surveys SET seeds = x'' WHERE {have_all}", (BOTH,))
             self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            dealt = {self._file(kept) for kept in self._select("seeds != x''")}
-            for path in set(self._folder.glob("*.keys")) - dealt:
-                path.unlink()
 
     # --- dealing ------------------------------------------------------------------------------
 
     def _parts(self, kept: DealtSurvey, side: int, at: int) -> Iterator[bytes]:
         """The seed, and the keys from byte `at` on. They are dealt as far as somebody asks."""
         yield kept.seeds[side * SEED_BYTES :][:SEED_BYTES]
-        while at < kept.total:
-            self._deal_beyond(kept.survey.hash, at)
-            size = min(kept.block_bytes - at % kept.block_bytes, kept.total - at)
-            with self._disk(), self._file(kept).open("rb") as file:
-                file.seek(at)
-                part = file.read(size)
-                if len(part) < size:
-                    raise OSError("the file of dealt keys is shorter than what was dealt")
-            at += size
-            yield part
+        for places in kept.survey.blocks():
+            start, stop = (place * kept.key_bytes for place in (places.start, places.stop))
+            if at < stop:
+                keys = self._block(kept, places, kept.nodes[side])
+                failpoint("people_dealt_block")
+                with self._change() as db:
+                    note = "UPDATE surveys SET dealt = max(dealt, ?) WHERE id = ?"
+                    db.execute(note, (stop, kept.id))
+                yield keys[max(0, at - start) :]
 
-    def _deal_beyond(self, study_hash: bytes, at: int) -> None:
-        """Deal the next blocks, unless bytes beyond `at` are on disk."""
-        with self._dealing, self._disk():
-            kept = self._open(study_hash)
-            if kept.dealt > at:
-                return
-            path = self._file(kept)
-            path.touch(mode=0o600)
-            with path.open("r+b") as file:
-                file.seek(kept.dealt)
-                first = kept.dealt // kept.block_bytes
-                for places in islice(kept.survey.blocks(), first, first + BLOCKS_AT_ONCE):
-                    file.write(self._block(kept, places))
-                dealt = file.tell()
-                file.flush()
-                os.fsync(file.fileno())
-            fsync_folder(self._folder)
-            failpoint("people_dealt_block")
-            with self._change() as db:
-                db.execute("UPDATE surveys SET dealt = ? WHERE id = ?", (dealt, kept.id))
-
-    def _block(self, kept: DealtSurvey, places: range) -> bytes:
-        """The keys of a block of places."""
-        row = kept.id * BLOCKS + places.start // PLACES_AT_ONCE
-        with self._lock:
+    def _block(self, kept: DealtSurvey, places: range, aggregator: str) -> bytes:
+        """The keys of a block of places. Raises: as `deal`."""
+        with self._lock, self._disk():
+            # once both have all keys, devices fetch secrets, which are gone then
+            _check_due(self._open(kept.survey.hash), aggregator, 0)
+            row, _ = _at(kept, places.start)
             found = self._db.execute("SELECT secrets FROM blocks WHERE id = ?", (row,))
             (data,) = found.fetchone()
         secrets = [data[at : at + SECRET_BYTES] for at in range(0, len(data), SECRET_BYTES)]
@@ -351,9 +307,6 @@ class PeopleDealer:
         tree_hash = FixedKeyHash(kept.survey.hash_key)
         given = kept.survey.cells, cells, np.stack(both), tree_hash
         return generate(*given, alpha=kept.alpha).encode()
-
-    def _file(self, kept: DealtSurvey) -> Path:
-        return self._folder / f"{kept.survey.hash.hex()}.keys"
 
     # --- the database -------------------------------------------------------------------------
 
@@ -398,14 +351,15 @@ class PeopleDealer:
 
     def _select(self, where: str, *values: object) -> list[DealtSurvey]:
         columns = (
-            "id, hash, cells, places, fewest, closes, first, second, seeds, dealt, "
+            "id, hash, cells, places, fewest, closes, first, second, seeds, dealt, confirmed, "
             "(SELECT alpha FROM alphas WHERE alphas.hash = surveys.hash)"
         )
         with self._lock, self._disk():
             found = self._db.execute(f"SELECT {columns} FROM surveys WHERE {where}", values)
             return [
                 DealtSurvey(
-                    row[0], Survey(*row[1:5]), row[5], row[6:8], row[8], row[9], _number(row[10])
+                    *(row[0], Survey(*row[1:5]), row[5], row[6:8]),
+                    *(row[8], row[9], row[10], _number(row[11])),
                 )
                 for row in found
             ]
@@ -440,6 +394,17 @@ def _refusal(
     except MessageRefused as refused:
         return refused
     return None
+
+
+def _check_due(kept: DealtSurvey, aggregator: str, already: int) -> None:
+    """An aggregator may get the keys from this byte on. Raises: RemoteProtocolError."""
+    if not 0 <= already <= kept.dealt or (kept.confirmed == BOTH and already < kept.total):
+        raise RemoteProtocolError(
+            f"{aggregator} says that it has {already} bytes of keys of people. The dealer has "
+            f"dealt {kept.dealt}, and deals none once both aggregators have said that they have "
+            "all. If one has lost them, the study needs another name, and new answers",
+            culprit=aggregator,
+        )
 
 
 def _at(kept: DealtSurvey, place: int) -> tuple[int, int]:

@@ -71,7 +71,7 @@ from umpc.protocols.registry import attempt_of, decode_study, load_all, protocol
 from umpc.study.attempt import check_agreed, check_members, check_openings
 from umpc.study.document import Study
 from umpc.study.messages import Frame
-from umpc.transport.blocking import KEY_BYTES, pulled, take_places, told
+from umpc.transport.blocking import KEY_BYTES, pulled, told
 from umpc.transport.connections import MAX_FRAME, of_own_end
 from umpc.transport.identity import Identity, credentials_of, verifier_of
 from umpc.transport.patience import time_limit
@@ -194,7 +194,7 @@ class DealerServer(rpc.DealerServicer):
                 raise StudyError(f"this is a study of {study.coordinator!r}, and {caller!r} called")
             most = KEY_BYTES * terms_of(study).places
             places = pulled(context, caller, attrgetter("keys"), most)
-            await told(context, "secrets", lambda _: take_places(people, study, places))
+            await told(context, "secrets", lambda _: people.open_study(study, places))
             await context.write(pb.PeopleOpening(opened=pb.PeopleOpened()))
         except UmpcError as error:
             await self._refuse_people(context, caller, "opened no study of people", error)

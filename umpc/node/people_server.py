@@ -18,7 +18,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from operator import attrgetter
 from typing import Any
@@ -28,14 +27,14 @@ from umpc.errors import AuditError, RemoteProtocolError, StudyError, UmpcError
 from umpc.mpc.arrays import WordArray
 from umpc.node.audit.trail import AuditRow, about, of_failure
 from umpc.node.datasets import Dataset, Datasets
-from umpc.node.people_store import HERE, AddingPlace, PeopleStore
-from umpc.people.messages import PLACES_AT_ONCE, ROW_BYTES
+from umpc.node.people_store import Adding, PeopleStore, added, added_here
+from umpc.people.messages import ROW_BYTES
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.protocols.people.terms import key_bytes_of, messages_of, points_of, survey_of
 from umpc.protocols.registry import check_new_run, decode_study, delta_of
 from umpc.study.document import Study, dealer_of
 from umpc.study.sizes import Sizes
-from umpc.transport.blocking import KEY_BYTES, progress, pulled, take_places, told
+from umpc.transport.blocking import KEY_BYTES, progress, pulled, told
 from umpc.transport.identity import Identity, credentials_of
 from umpc.transport.status import refusal_of
 from umpc.transport.stream import RpcStream, as_received
@@ -47,23 +46,19 @@ QUIET_SECONDS = 120
 PARTS_AHEAD = 2
 
 
-def adding_place(workers: Executor | None) -> AddingPlace:
-    """Return the place where this node computes; a cluster's workers take blocks of keys.
+def adding_place(workers: Executor | None) -> Adding:
+    """Return what adds up where this node computes; a cluster's workers take blocks of keys.
 
     Args: workers: those of the node, whose calls the running event loop awaits.
     """
     if workers is None:
-        return HERE
-    loop, most = asyncio.get_running_loop(), workers.at_once
+        return added_here
+    loop = asyncio.get_running_loop()
 
-    def each(work: Callable[[range], object], blocks: Sequence[range]) -> None:
-        with ThreadPoolExecutor(min(len(blocks), most)) as pool:
-            list(pool.map(work, blocks))
+    async def there(blocks: Sequence[tuple[Any, ...]]) -> list[WordArray]:
+        return await asyncio.gather(*(workers.run(added, *given) for given in blocks))
 
-    def run(function: Callable[..., WordArray], *given: Any) -> WordArray:
-        return asyncio.run_coroutine_threadsafe(workers.run(function, *given), loop).result()
-
-    return AddingPlace(each, run)
+    return lambda blocks: asyncio.run_coroutine_threadsafe(there(blocks), loop).result()
 
 
 class PeopleCalls:
@@ -90,7 +85,7 @@ class PeopleCalls:
             store = await asyncio.to_thread(self._admitted, call)
             most = KEY_BYTES * messages_of(study).places
             keys = pulled(context, call.caller, attrgetter("keys"), most)
-            await told(context, "places", lambda _: take_places(store, study, keys))
+            await told(context, "places", lambda _: store.open_study(study, keys))
             await self._fetch(study, store, context)
             key, signature = await asyncio.to_thread(store.opened, study.hash)
             await call.record(about("opened", study, call.caller))
@@ -123,12 +118,11 @@ class PeopleCalls:
 
         Raises: RemoteProtocolError if the dealer sends more or fewer.
         """
-        messages, (dealer, address) = messages_of(study), dealer_of(study)
-        total = messages.places * key_bytes_of(study)
-        at_once = PLACES_AT_ONCE * key_bytes_of(study)
+        dealer, address = dealer_of(study)
+        total = messages_of(study).places * key_bytes_of(study)
         already = -1
         while already < total:
-            already = await asyncio.to_thread(store.keys_so_far, study.hash)
+            already = done = await asyncio.to_thread(store.keys_so_far, study.hash)
             stream: RpcStream[Any, pb.PeoplePart] = RpcStream(
                 dealer, "open", as_received, ahead=PARTS_AHEAD
             )
@@ -138,19 +132,11 @@ class PeopleCalls:
                 stream.begin(dealer_stub(stream.channel).PeopleKeys(request))
                 if seed := (await stream.next("open", QUIET_SECONDS)).data:
                     await asyncio.to_thread(store.take_seed, study.hash, seed)
-                waiting, done = bytearray(), already
                 while seed and (data := (await stream.next("open", QUIET_SECONDS)).data):
-                    waiting += data
-                    size = min(at_once, total - done)
-                    if len(waiting) > total - done:
-                        raise stream.violation("sent more keys than the study has places")
-                    if len(waiting) >= size:
-                        block = bytes(waiting[:size])
-                        await asyncio.to_thread(store.take_keys, study.hash, block, done)
-                        del waiting[:size]
-                        done += size
-                        await context.write(progress("keys", done, total))
-                if done < total or waiting:
+                    await asyncio.to_thread(store.take_keys, study.hash, data, done)
+                    done += len(data)
+                    await context.write(progress("keys", done, total))
+                if done < total:
                     raise stream.violation("sent fewer keys than the study has places")
             finally:
                 await stream.close()
@@ -193,9 +179,9 @@ class PeopleCalls:
             verify = credentials_of(self.identity).verify
             points = points_of(call.known, request.certificates, verify, call.caller)
             signed = request.statement, points, list(request.signatures)
-            place = adding_place(self.workers)
+            add = adding_place(self.workers)
             await told(
-                context, "add up", lambda tell: store.add_up(request.hash, *signed, tell, place)
+                context, "add up", lambda tell: store.add_up(request.hash, *signed, tell, add)
             )
             n = int.from_bytes(request.statement[:8], "little")
             await call.record(about("counted", call.study, call.caller, f"{n} people"))

@@ -40,7 +40,7 @@ from fractions import Fraction
 from functools import cached_property
 from hashlib import file_digest
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
@@ -55,14 +55,14 @@ from umpc.mpc.fss import point
 from umpc.node.budget.ledger_place import connect, locked
 from umpc.people import messages
 from umpc.people.messages import OpenedBox, Survey
-from umpc.people.places import KEY_BYTES, keys_digest
+from umpc.people.places import KEY_BYTES, check_list
 from umpc.protocols.people.settings import seconds_of
 from umpc.protocols.people.terms import messages_of, survey_of, terms_of
 from umpc.protocols.registry import decode_study
 from umpc.study.document import Study
 from umpc.study.parts import exact
 from umpc.study.settings import HONEST
-from umpc.transport.files import fsync_folder
+from umpc.transport.files import fsync_folder, write_durably
 from umpc.ustat.blocks import in_blocks
 
 DEALING, OPEN, CLOSED, COUNTED, ADDED, FORGOTTEN = range(6)
@@ -156,19 +156,15 @@ def added(
     return point.add_up(side, keys, numbers, roots, FixedKeyHash(hash_key))
 
 
-@dataclass(frozen=True)
-class AddingPlace:
-    """Where blocks of places are added up: by default here, on all cores.
-
-    each: does a work for each of several blocks, and returns when all is done. run: the result of a
-    function with these arguments.
-    """
-
-    each: Callable[[Callable[[range], object], Sequence[range]], None] = in_blocks
-    run: Callable[..., WordArray] = lambda function, *given: function(*given)
+Adding = Callable[[Sequence[tuple[Any, ...]]], Sequence[WordArray]]
+"""Arguments of `added` for several blocks of places → its results, in any order."""
 
 
-HERE = AddingPlace()
+def added_here(blocks: Sequence[tuple[Any, ...]]) -> list[WordArray]:
+    """`Adding` on all cores of this machine."""
+    found: list[WordArray] = []
+    in_blocks(lambda given: found.append(added(*given)), blocks)
+    return found
 
 
 class PeopleStore:
@@ -211,11 +207,6 @@ class PeopleStore:
             self._db = connect(file)
             self._db.executescript(TABLES)
         self.sweep()
-        # what a crash left: lists that no study has, and keys that are added up
-        used = {each.hash.hex() for each in self._all_kept("state < ?", ADDED)}
-        for path in self._folder.iterdir():
-            if path.suffix in (".places", ".dealt", ".new") and path.stem not in used:
-                path.unlink()
 
     def __repr__(self) -> str:
         return f"PeopleStore({self._name!r}, <redacted>)"
@@ -231,12 +222,13 @@ class PeopleStore:
     def open_study(self, study: Study, keys: Iterable[bytes]) -> None:
         """Store the list of places. A study that is there stays as it is.
 
-        Args: keys: 32 bytes a place, in order. They are not read if the study is there.
+        Args: keys: 32 bytes a place, in order, in parts, which are read to their end.
 
         Raises: StudyError if the list is not the study's, or the closing time is over.
         """
         self.sweep()
         survey, terms = survey_of(study), terms_of(study)
+        held = b"".join(keys)
         if self._all_kept("hash = ?", survey.hash):
             return
         opens, closes = seconds_of(terms.opens), seconds_of(terms.closes)
@@ -244,37 +236,24 @@ class PeopleStore:
             raise StudyError(f"the study of people closed at {terms.closes}: give a later time")
         side, cells = study.index_of(self._name), messages_of(study).cells
         epsilon = str(exact(study.epsilon, "epsilon"))
-        draft = self._folder / f"{self._entropy(8).hex()}.new"
-        try:
-            with self._disk(), draft.open("x+b") as file:
-                file.writelines(keys)
-                _sync(file)
-                file.seek(0)
-                written = iter(lambda: file.read(KEY_BYTES), b"")
-                if keys_digest(written) != (terms.keys, terms.places):
-                    raise StudyError(
-                        f"{self._name}: a list of keys came that is not the study's. Give the list "
-                        f"of {terms.places} places of which the study was made"
-                    )
-                os.replace(draft, self._path(survey.hash, "places"))
-                fsync_folder(self._folder)
-        finally:
-            draft.unlink(missing_ok=True)
-        self._write(
-            "INSERT OR IGNORE INTO studies (hash, cells, places, fewest, state, side, opens,"
-            " closes, epsilon, enrolled, document, box_secret, tagged)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            *(survey.hash, cells, terms.places, terms.fewest, DEALING, side, opens, closes),
-            *(epsilon, terms.enrolled, survey.encode(), self._entropy(KEY_BYTES)),
-            study.adversary != HONEST,
-        )
+        check_list(held, terms.keys, terms.places)
+        with self._lock, self._disk():
+            write_durably(self._path(survey.hash, "places"), held)
+            self._write(
+                "INSERT OR IGNORE INTO studies (hash, cells, places, fewest, state, side, opens,"
+                " closes, epsilon, enrolled, document, box_secret, tagged)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                *(survey.hash, cells, terms.places, terms.fewest, DEALING, side, opens, closes),
+                *(epsilon, terms.enrolled, survey.encode(), self._entropy(KEY_BYTES)),
+                study.adversary != HONEST,
+            )
 
     def study(self, study_hash: bytes) -> Study:
         """A study that was opened, as people see it. Raises: StudyError."""
         return decode_study(self._kept(study_hash).document, stored=True)
 
     def keys_so_far(self, study_hash: bytes) -> int:
-        """Bytes of dealt keys that are on disk: whole blocks."""
+        """Bytes of dealt keys that are on disk."""
         return self._kept(study_hash).taken
 
     def take_seed(self, study_hash: bytes, seed: bytes) -> None:
@@ -287,12 +266,12 @@ class PeopleStore:
             self._write("UPDATE studies SET seed = ? WHERE id = ?", seed, kept.id)
 
     def take_keys(self, study_hash: bytes, data: bytes, at: int | None = None) -> None:
-        """Append whole blocks of dealt keys. With the last one the study is open.
+        """Append dealt keys. With the last byte the study is open.
 
         Args: at: the bytes that came before them; None for those that are on disk.
 
-        Raises: RemoteProtocolError for anything but the next whole blocks; StudyError if another
-            call has brought some meanwhile.
+        Raises: RemoteProtocolError for more than the study has; StudyError if another call has
+            brought some meanwhile.
         """
         with self._dealt, self._disk():
             kept = self._kept(study_hash, DEALING, DEALING)
@@ -303,16 +282,16 @@ class PeopleStore:
                     f"{self._name}: another call brings the dealer's keys at this moment; open the "
                     "study again"
                 )
-            size = kept.key_bytes
-            end, last = kept.taken + len(data), kept.places * size
-            if end > last or (end % (messages.PLACES_AT_ONCE * size) and end != last):
-                raise _misdealt("bytes that are no whole blocks of the study's keys")
+            end, last = kept.taken + len(data), kept.places * kept.key_bytes
+            if end > last:
+                raise _misdealt("more keys than the study has places")
             path = self._path(kept.hash, "dealt")
             with path.open("a+b") as file:
-                # behind what the database knows is a block that a crash cut off
+                # behind what the database knows is a part that a crash cut off
                 file.truncate(kept.taken)
                 file.write(data)
-                _sync(file)
+                file.flush()
+                os.fsync(file.fileno())
                 file.seek(0)
                 is_last = end == last
                 dealt = file_digest(file, messages.dealt_hash).digest() if is_last else b""
@@ -520,7 +499,7 @@ class PeopleStore:
         keys: Sequence[bytes],
         signatures: Sequence[bytes],
         tell: Callable[[int, int], None],
-        place: AddingPlace = HERE,
+        add: Adding = added_here,
     ) -> None:
         """Add up this aggregator's share of the table, and forget numbers, seed and dealt keys.
 
@@ -530,7 +509,7 @@ class PeopleStore:
             statement, signatures: of both aggregators, in the study's order.
             keys: the points of their certificates.
             tell: is told how many places are added up, of how many.
-            place: where blocks of places are added up.
+            add: adds up blocks of places, here or elsewhere.
 
         Raises: RemoteProtocolError if not both signed what this aggregator signed; StudyError 30
             days after the closing time.
@@ -547,30 +526,22 @@ class PeopleStore:
         with self._adding:
             kept = self._in_time(study_hash, COUNTED)
             if kept.state == COUNTED:
-                share = self._summed(kept, tell, place)
+                share = self._summed(kept, tell, add)
                 both = b"".join(signatures)
                 self._forget(
                     kept, ADDED, "seed = x'', share = ?, signatures = ?", share.tobytes(), both
                 )
                 failpoint("people-added")
-                self._delete_files(kept)
+                self._delete_unused()
 
-    def _summed(
-        self, kept: KeptSurvey, tell: Callable[[int, int], None], place: AddingPlace
-    ) -> WordArray:
+    def _summed(self, kept: KeptSurvey, tell: Callable[[int, int], None], add: Adding) -> WordArray:
         """The sum of all counted people's rotated vectors, as `KeptSurvey.shares`."""
         blocks = list(kept.blocks())
-        total, plus = kept.shares.copy(), field_add if kept.tagged else np.add
-        adding = threading.Lock()
-
-        def add(block: range) -> None:
-            part = place.run(added, *self._keys_of(kept, block))
-            with adding:
-                total[:] = plus(total, part)
-
+        total, plus = kept.shares, field_add if kept.tagged else np.add
         for start in range(kept.added, len(blocks), BLOCKS_AT_ONCE):
             some = blocks[start : start + BLOCKS_AT_ONCE]
-            place.each(add, some)
+            for part in add([self._keys_of(kept, block) for block in some]):
+                total = plus(total, part)
             change = "UPDATE studies SET share = ?, added = ? WHERE id = ?"
             self._write(change, total.tobytes(), start + len(some), kept.id)
             failpoint("people-part-added")
@@ -653,7 +624,7 @@ class PeopleStore:
                 with self._lock:
                     self._taking.pop(kept.hash, None)
                     self._forget(kept, FORGOTTEN, "box_secret = x'', seed = x'', share = x''")
-                self._delete_files(kept)
+            self._delete_unused()
         finally:
             self._adding.release()
 
@@ -685,10 +656,13 @@ class PeopleStore:
                     self._db.execute("DELETE FROM studies WHERE id = ?", (kept.id,))
             self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
-    def _delete_files(self, kept: KeptSurvey) -> None:
-        with self._disk():
-            for kind in ("places", "dealt"):
-                self._path(kept.hash, kind).unlink(missing_ok=True)
+    def _delete_unused(self) -> None:
+        """Delete lists that no study has, and keys that are added up, also those of a crash."""
+        with self._lock, self._disk():
+            used = {each.hash.hex() for each in self._all_kept("state < ?", ADDED)}
+            for path in self._folder.iterdir():
+                if path.suffix in (".places", ".dealt", ".new") and path.stem not in used:
+                    path.unlink()
 
     # --- the disk ---------------------------------------------------------------------------------
 
@@ -751,11 +725,6 @@ class PeopleStore:
 
     def _path(self, study_hash: bytes, kind: str) -> Path:
         return self._folder / f"{study_hash.hex()}.{kind}"
-
-
-def _sync(file: BinaryIO) -> None:
-    file.flush()
-    os.fsync(file.fileno())
 
 
 def _text(seconds: float) -> str:

@@ -54,14 +54,15 @@ from umpc.people.messages import (
     NONCE_BYTES,
     Entropy,
     Survey,
-    make_box,
+    agreeing_key,
+    make_boxes,
     offset,
     open_secret,
     opened_statement,
-    receipt,
     receipt_statement,
     row,
     secret_request,
+    signing_key,
 )
 from umpc.protocols.people.settings import PeopleSettings
 from umpc.protocols.people.terms import cells_of, messages_of, survey_of
@@ -441,21 +442,23 @@ class Device:
 
     async def _make(self, rows: Sequence[Any], dealer: Door) -> None:
         """Fetch the secrets, and make both boxes: on disk before one of them leaves."""
-        survey, doors = self._invited.survey, self._invited.invitation.aggregators
+        survey = self._invited.survey
+        box_keys = [door.box_key for door in self._invited.invitation.aggregators]
+        asking = [
+            (place, cell, signing_key(seed), agreeing_key(own)) for place, cell, seed, own in rows
+        ]
         requests = [
-            (place, *secret_request(survey, place, seed, own)) for place, _, seed, own in rows
+            (place, *secret_request(survey, place, signing, own))
+            for place, _, signing, own in asking
         ]
         replies = await dealer.secrets(survey.hash, requests)
         made = []
-        for (place, cell, seed, own), sealed in self._taken(rows, replies):
+        for (place, cell, signing, own), sealed in self._taken(asking, replies):
             secret = open_secret(survey, place, own, sealed)
             number = (cell - offset(survey, place, secret)) % survey.cells
-            nonce = self._entropy(NONCE_BYTES)
-            boxes = [
-                make_box(survey, side, door.box_key, place, number, nonce, seed, self._entropy(32))
-                for side, door in enumerate(doors)
-            ]
-            made.append((MADE, receipt(survey, place, number, nonce), *boxes, place, ASKED))
+            nonce, *secrets = (self._entropy(size) for size in (NONCE_BYTES, 32, 32))
+            told, boxes = make_boxes(survey, box_keys, place, number, nonce, signing, secrets)
+            made.append((MADE, told, *boxes, place, ASKED))
         with self._db:
             self._db.executemany(
                 "UPDATE places SET step = ?, receipt = ?, first = ?, second = ?, seed = NULL, "

@@ -49,6 +49,9 @@ STATEMENT_BYTES = 8 + 32
 
 Entropy = Callable[[int], bytes]
 """Number of bytes → so many random ones, such as `os.urandom`."""
+Signing = bytes | Ed25519PrivateKey
+Agreeing = bytes | X25519PrivateKey
+"""32 bytes, or the key that they make. To make it takes as long as to use it once."""
 _NO_NONCE = bytes(12)
 
 
@@ -118,7 +121,7 @@ def dealt_hash() -> Any:
 
 
 def secret_request(
-    survey: Survey, place: int, signing_seed: bytes, device_secret: bytes
+    survey: Survey, place: int, signing_seed: Signing, device_secret: Agreeing
 ) -> tuple[bytes, bytes]:
     """A person asks the dealer for the secret of its place.
 
@@ -127,9 +130,8 @@ def secret_request(
 
     Returns: the device's public key, and the signature.
     """
-    device = X25519PrivateKey.from_private_bytes(device_secret).public_key().public_bytes_raw()
-    key = Ed25519PrivateKey.from_private_bytes(signing_seed)
-    return device, key.sign(_request(survey, place, device))
+    device = agreeing_key(device_secret).public_key().public_bytes_raw()
+    return device, signing_key(signing_seed).sign(_request(survey, place, device))
 
 
 def check_secret_request(
@@ -176,7 +178,7 @@ def seal_secret(
     return _seal("person's secret", (survey.hash, place), device, entropy(32), secret)
 
 
-def open_secret(survey: Survey, place: int, device_secret: bytes, sealed: bytes) -> bytes:
+def open_secret(survey: Survey, place: int, device_secret: Agreeing, sealed: bytes) -> bytes:
     """The secret in a dealer's answer. Raises: RemoteProtocolError if it does not open."""
     try:
         # spec/people_messages.py, `open_answer`
@@ -205,31 +207,34 @@ def receipt(survey: Survey, place: int, number: int, nonce: bytes) -> bytes:
     return digest(b"umpc person 1", survey.hash, _word(place), _word(number), nonce)
 
 
-def make_box(
+def make_boxes(
     survey: Survey,
-    side: int,
-    box_key: bytes,
+    box_keys: Sequence[bytes],
     place: int,
     number: int,
     nonce: bytes,
-    signing_seed: bytes,
-    box_secret: bytes,
-) -> bytes:
-    """A person's box for one aggregator.
+    signing_seed: Signing,
+    box_secrets: Sequence[bytes],
+) -> tuple[bytes, list[bytes]]:
+    """A person's receipt, signed once, and a box with it for each aggregator.
 
     Args:
-        side: 0 or 1, the aggregator's place in the study. box_key: its X25519 key.
-        number: x − r mod D. nonce: 32 random bytes, the same in both boxes.
+        box_keys: the aggregators' X25519 keys, in the study's order.
+        number: x − r mod D. nonce: 32 random bytes.
         signing_seed: of the place's Ed25519 key.
-        box_secret: 32 random bytes for this box alone.
+        box_secrets: 32 random bytes for each box alone.
 
-    Raises: MessageRefused if the aggregator's key is unusable.
+    Raises: MessageRefused if an aggregator's key is unusable.
     """
     # spec/people_messages.py, `send_number`
     told = receipt(survey, place, number, nonce)
-    signature = Ed25519PrivateKey.from_private_bytes(signing_seed).sign(told)
+    signature = signing_key(signing_seed).sign(told)
     text = number.to_bytes(NUMBER_BYTES, "little") + nonce + signature
-    return _seal("box", (survey.hash, side, place), box_key, box_secret, text)
+    boxes = [
+        _seal("box", (survey.hash, side, place), key, secret, text)
+        for side, (key, secret) in enumerate(zip(box_keys, box_secrets, strict=True))
+    ]
+    return told, boxes
 
 
 @dataclass(frozen=True)
@@ -244,15 +249,14 @@ class OpenedBox:
 def open_box(
     survey: Survey,
     side: int,
-    box_secret: bytes | X25519PrivateKey,
+    box_secret: Agreeing,
     place: int,
     place_key: bytes,
     box: bytes,
 ) -> OpenedBox:
     """An aggregator opens a box.
 
-    Args: box_secret: of the aggregator's box key, as the key itself where there are many boxes: to
-    make that of 32 bytes takes a quarter of the time. place_key: the Ed25519 key of the place.
+    Args: box_secret: of the aggregator's box key. place_key: the Ed25519 key of the place.
 
     Raises: MessageRefused, naming the fault.
     """
@@ -421,7 +425,7 @@ def _seal(use: str, about: tuple[bytes | int, ...], to: bytes, secret: bytes, te
 def _unseal(
     use: str,
     about: tuple[bytes | int, ...],
-    secret: bytes | X25519PrivateKey,
+    secret: Agreeing,
     sealed: bytes,
     size: int,
 ) -> bytes:
@@ -429,10 +433,20 @@ def _unseal(
     if len(sealed) != size:
         raise ValueError("another length")
     sender = sealed[:32]
-    private = X25519PrivateKey.from_private_bytes(secret) if isinstance(secret, bytes) else secret
+    private = agreeing_key(secret)
     shared = private.exchange(X25519PublicKey.from_public_bytes(sender))
     key = derive(shared, use, *about, sender, private.public_key().public_bytes_raw())
     return AESGCM(key).decrypt(_NO_NONCE, sealed[32:], None)
+
+
+def agreeing_key(secret: Agreeing) -> X25519PrivateKey:
+    """The X25519 key of 32 bytes."""
+    return X25519PrivateKey.from_private_bytes(secret) if isinstance(secret, bytes) else secret
+
+
+def signing_key(seed: Signing) -> Ed25519PrivateKey:
+    """The Ed25519 key of 32 bytes."""
+    return Ed25519PrivateKey.from_private_bytes(seed) if isinstance(seed, bytes) else seed
 
 
 def _signed_by(key: bytes, statement: bytes, signature: bytes) -> bool:

@@ -98,22 +98,3 @@ def _waited_for(caller: str, part: Future[bytes | None]) -> bytes:
             culprit=caller,
         )
     return data
-
-
-def take_places(disk: Any, study: Any, parts: Iterator[bytes]) -> None:
-    """Open a study with the key of each place, and read its list to the end in any case.
-
-    Args: disk: of the dealer or an aggregator, with `open_study`. parts: of `pulled`.
-
-    A key that is cut short is noticed by the list's digest.
-    """
-    disk.open_study(
-        study,
-        (
-            keys[start : start + KEY_BYTES]
-            for keys in parts
-            for start in range(0, len(keys), KEY_BYTES)
-        ),
-    )
-    for _ in parts:
-        pass
