@@ -281,7 +281,7 @@ def test_an_invitation_with_other_names_or_certificates(doors, tmp_path):
     refused(doors.invitation(dealer=DoorEntry("other", "here:1")), StudyError, "other names")
     shown = msgspec.structs.replace(second, certificate=first.certificate)
     wrong = doors.invitation(aggregators=(first, shown))
-    refused(wrong, CertificateError, "a certificate of node 'node-0'")
+    refused(wrong, CertificateError, "certificates of node 'node-0' and node 'node-0'")
     stranger = Authority.create(tmp_path / "ca").ca_pem.decode()
     refused(doors.invitation(ca=stranger), CertificateError, "was not signed by our authority")
     none = msgspec.structs.replace(

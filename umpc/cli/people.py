@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import csv
 import os
 import time
@@ -20,10 +19,9 @@ from umpc.errors import CertificateError, ConfigError, MessageRefused, StudyErro
 from umpc.text_file import DIGITS, check_writable, read_text, why_unread, write_text
 
 if TYPE_CHECKING:
-    from umpc.people.device import Device, DoorEntry, Invited, PeopleInvitation, Respondent
-    from umpc.transport.people_door import Door
+    from umpc.people.device import Device, Invited, PeopleInvitation, Respondent
 
-SEED_BYTES, ROW = 32, 40
+ROW = 40
 SHOWN = 5
 """Places that a message names."""
 SAID = (
@@ -108,13 +106,13 @@ def enrol(key: Path) -> None:
     umpc people enrol device.key
     umpc people submit invitation.json --key device.key --place 17 age=34
     """
-    from umpc.people.places import place_key
+    from umpc.people.places import key_line, new_tokens
     from umpc.transport.files import write_secret
 
     _require_new(key)
-    seed = os.urandom(32)
-    write_secret(key, base64.b64encode(seed) + b"\n")
-    click.echo(base64.b64encode(place_key(seed)).decode())
+    ((seed, public),) = new_tokens(1, os.urandom)
+    write_secret(key, key_line(seed).encode())
+    click.echo(key_line(public), nl=False)
 
 
 @people.command("open")
@@ -274,10 +272,7 @@ def submit(
         with _asking("--fingerprint DIGITS, or --yes"):
             click.confirm("Does the organiser publish this authority? Send?", abort=True, err=True)
     check_writable(receipts, "the receipts", ConfigError)
-    path = device or invitation.with_suffix(".device")
-    if not path.exists():
-        _require_new(receipts)  # it has those of another device
-    own = Device(path, invited)
+    own = Device(device or invitation.with_suffix(".device"), invited)
     sent, began = 0, time.monotonic()
     try:
         _require_own(receipts, own)
@@ -451,9 +446,10 @@ def _person(
 ) -> Respondent:
     """The one person of a command."""
     from umpc.people.device import Respondent, answered_cells
-    from umpc.people.places import read_token
+    from umpc.people.places import read_key, read_token
     from umpc.protocols.people.terms import terms_of
     from umpc.reporting.rows import printable
+    from umpc.transport.files import check_private
 
     if (token is not None and key is not None) or (key is None) != (place is None):
         raise click.UsageError("give either --token, or --key with --place")
@@ -467,33 +463,21 @@ def _person(
                 words = printable(f"{each.name} ({each.values()})")
                 answer[each.name] = click.prompt(words, err=True)
     (cell,) = answered_cells(invited.study, [answer])
-    if token is not None:
-        return Respondent(*read_token(token), cell)
-    person = Respondent(place or 0, _seed_of(key), cell)
+    if key is None:
+        return Respondent(*read_token(token or ""), cell)
+    check_private(key)
+    seed = read_key(read_text(key, "the key of a device", ConfigError))
+    if not seed:
+        raise ConfigError(
+            f"{key}: the key of a device was expected, as `umpc people enrol` writes it: correct "
+            "the path"
+        )
     if not terms_of(invited.study).enrolled:
         raise StudyError(
             "the study says that its places are those of tokens, so it charges no account of an "
             "enrolment: answer with a token, or ask the organiser for a study of enrolments"
         )
-    return person
-
-
-def _seed_of(key: Path | None) -> bytes:
-    """The signing seed of a device's key file. Raises: ConfigError."""
-    from umpc.transport.files import check_private
-
-    path = key or Path()
-    check_private(path)
-    try:
-        seed = base64.b64decode(read_text(path, "the key of a device", ConfigError), validate=False)
-    except ValueError:
-        seed = b""
-    if len(seed) != SEED_BYTES:
-        raise ConfigError(
-            f"{path}: the key of a device was expected, as `umpc people enrol` writes it: correct "
-            "the path"
-        )
-    return seed
+    return Respondent(place or 0, seed, cell)
 
 
 def _people_of(invited: Invited, table: Path, tokens: Path) -> Iterator[Respondent]:
@@ -565,10 +549,9 @@ async def _send(
     """Send messages through the doors of the dealer and of both aggregators."""
     invitation = invited.invitation
     async with AsyncExitStack() as stack:
-        dealer = await stack.enter_async_context(await _door(invited, invitation.dealer, "dealer"))
-        aggregators = [
-            await stack.enter_async_context(await _door(invited, each, "node"))
-            for each in invitation.aggregators
+        dealer, *aggregators = [
+            await stack.enter_async_context(await invited.door(each))
+            for each in (invitation.dealer, *invitation.aggregators)
         ]
         await own.send(people, dealer, aggregators, tell)
 
@@ -577,13 +560,7 @@ async def _lists(invited: Invited) -> dict[str, set[bytes]]:
     """The counted rows, as each aggregator shows them."""
     found: dict[str, set[bytes]] = {}
     for each in invited.invitation.aggregators:
-        async with await _door(invited, each, "node") as door:
+        async with await invited.door(each) as door:
             data = b"".join([part async for part in door.counted(invited.survey.hash)])
         found[each.name] = {data[at : at + ROW] for at in range(0, len(data), ROW)}
     return found
-
-
-async def _door(invited: Invited, to: DoorEntry, role: str) -> Door:
-    from umpc.transport.people_door import door
-
-    return await door(to.address, invited.invitation.ca.encode(), to.name, role)
