@@ -298,7 +298,7 @@ STEPS: Steps = {
         "umpc.dealer.material": "wire_masks",
         f"{GRID}.node": "mask_stream",
         CHECKED: "pads",
-        f"{CHECKED}_node": "pads",
+        "umpc.protocols.people.node": "pads",
         f"{GRID}.attempt": "mask_stream",
         "umpc.ustat.kernel:Kernel": "evaluate",
         "umpc.dp.distributed_gaussian:GaussianShare": "draw",

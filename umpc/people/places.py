@@ -119,11 +119,11 @@ def keys_digest(keys: Iterable[bytes]) -> tuple[str, int]:
         found.update(key)
         held += key.ljust(KEY_BYTES, b"\0")
     # whole keys are compared, also beyond a zero byte
-    ordered = np.frombuffer(held, dtype=f"V{KEY_BYTES}")
+    ordered = np.frombuffer(held, dtype=f"S{KEY_BYTES}")
     ordered.sort()
     twice = ordered[1:][ordered[1:] == ordered[:-1]]
     if len(twice):
-        shown = base64.b64encode(twice[0]).decode()
+        shown = key_line(twice[0].ljust(KEY_BYTES, b"\0")).strip()
         raise StudyError(
             f"the key {shown} is in the list of places twice: a person would have two places"
         )

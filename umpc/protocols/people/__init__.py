@@ -6,7 +6,6 @@
 | `settings.py` | the settings of a study, and their rules |
 | `terms.py` | who may come, and whom the study counts, as all processes check it |
 | `checked.py` | where aggregators may lie: the check of the total, and the dealer's answer |
-| `checked_node.py` | an aggregator's side of the check |
 | `node.py` | an aggregator's side: its share in place of a table of records |
 | `in_memory.py` | shares of a known table, for simulations and plans |
 """

@@ -35,11 +35,9 @@ from umpc.protocols.people.checked import (
 )
 from umpc.protocols.people.settings import MOST_CELLS, PeopleSettings, check_people
 from umpc.protocols.people.terms import (
-    SHARE,
     check_count,
     check_signed,
     key_bytes_of,
-    messages_of,
     survey_of,
     terms_of,
 )
@@ -54,9 +52,6 @@ from umpc.study.sizes import Member, Sizes
 
 if TYPE_CHECKING:
     from umpc.protocols.base.node import NodeSide
-
-__all__ = ["SHARE", "messages_of", "survey_of", "terms_of"]
-"""Names of another module that this one passes on."""
 
 
 class PeopleProtocol(GridProtocol):
@@ -222,7 +217,7 @@ class PeopleTotal(TotalOfTables):
             said.check_commitments(None)
         elif all(each.is_complete for each in said.statements) and not said.total:
             said.total = total_statement(self.attempt.id, self.digest)
-            super().check_signed([each.data for each in said.statements])
+            said.check_statements(None)
 
     def told(self, node: int) -> Iterator[Frame]:
         said = self._said
