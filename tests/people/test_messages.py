@@ -313,7 +313,7 @@ def test_lists_are_compared_row_by_row_as_they_come():
 
 def test_a_statement_has_n_and_fixes_study_rows_and_keys():
     rows = [told_of(place) for place in (0, 3, 900)]
-    statement = counted_statement(SURVEY, iter(rows), bytes(32))
+    statement = counted_statement(SURVEY, rows, bytes(32))
     assert len(statement) == STATEMENT_BYTES and int.from_bytes(statement[:8], "little") == 3
     others = [
         counted_statement(OTHER, rows, bytes(32)),

@@ -34,7 +34,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from umpc.crypto.prg import Stream, derive, digest
 from umpc.crypto.signing import is_signature
-from umpc.errors import MessageRefused, RemoteProtocolError, TooFewRecords
+from umpc.errors import MessageRefused, RemoteProtocolError, StudyError, TooFewRecords
 from umpc.mpc.arrays import WordArray
 
 PLACES_AT_ONCE = 4096
@@ -340,7 +340,7 @@ def both_have(own: Iterable[bytes], theirs: Iterable[bytes], other: str) -> Iter
                 yield there
 
 
-def counted_statement(survey: Survey, rows: Iterable[bytes], dealt: bytes) -> bytes:
+def counted_statement(survey: Survey, rows: Sequence[bytes], dealt: bytes) -> bytes:
     """n, which everybody may read, and a digest that fixes every number and all keys.
 
     An aggregator makes one in a study. It signs `counted_text` of it, not the statement itself.
@@ -349,20 +349,14 @@ def counted_statement(survey: Survey, rows: Iterable[bytes], dealt: bytes) -> by
 
     Raises: TooFewRecords if too few people came.
     """
-    # spec/people.py, `counted_statement`, is one digest of all rows
-    fixed = hashlib.sha256()
-    for part in (b"umpc counted people 1", survey.hash, dealt):
-        fixed.update(_word(len(part)) + part)
-    count, length = 0, _word(ROW_BYTES)
-    for each in rows:
-        fixed.update(length + each)
-        count += 1
-    if count < max(2, survey.fewest):
+    # spec/people.py, `counted_statement`
+    if len(rows) < max(2, survey.fewest):
         raise TooFewRecords(
-            f"{count} people sent a message to both aggregators, and the study promises its people "
-            f"at least {max(2, survey.fewest)}: there is no result"
+            f"{len(rows)} people sent a message to both aggregators, and the study promises its "
+            f"people at least {max(2, survey.fewest)}: there is no result"
         )
-    return _word(count) + fixed.digest()
+    fixed = digest(b"umpc counted people 1", survey.hash, dealt, *rows)
+    return _word(len(rows)) + fixed
 
 
 def counted_text(survey: Survey, statement: bytes) -> bytes:
@@ -396,6 +390,21 @@ def check_counted(
                 step="compare",
             )
     return _place(statement)
+
+
+def check_kept(kept: bytes, counted: bytes, name: str) -> None:
+    """An aggregator releases for the list by which it added up, as both signed it, byte by byte.
+
+    Args: kept: statement and signatures on its disk. counted: those of the study. name: its own.
+
+    Raises: StudyError.
+    """
+    # spec/people.py, `keep_counted`: another spelling would be another study to release
+    if kept != counted:
+        raise StudyError(
+            f"{name} has signed another list of people than the study has: run the study file "
+            "again, and it takes the list from both aggregators"
+        )
 
 
 # --- sealing and signing --------------------------------------------------------------------------
