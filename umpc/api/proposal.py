@@ -42,7 +42,7 @@ from umpc.simulation import Table, simulate
 from umpc.study.attempt import Attempt
 from umpc.study.parts import FieldText
 from umpc.study.settings import ADVERSARIES, HONEST, LYING_NODES
-from umpc.text_file import write_text
+from umpc.text_file import check_new, write_text
 from umpc.ustat.sampling import TWO_SAMPLE
 from umpc.ustat.schema import FieldSchema
 from umpc.ustat.statistics import find_statistic
@@ -184,7 +184,7 @@ class Proposal:
             "fields": "Bounds come from what a column means, never from the data.",
             "nodes": "The name in its certificate and the address, as each administrator says.",
         }
-        refuse_existing(file)
+        check_new(file, failure=ConfigError)
         return write_text(file, self.study.text(about), "the study", ConfigError)
 
     def __str__(self) -> str:
@@ -294,15 +294,6 @@ def _proposed(
 def _in_words(kinds: Sequence[int]) -> str:
     words = {NUMBER: "a number", ANY: "categories"}
     return " and ".join(words.get(kind, f"{kind} categories") for kind in kinds)
-
-
-def refuse_existing(file: Path) -> None:
-    """Raises: ConfigError where there is such a file."""
-    if file.exists():
-        raise ConfigError(
-            f"{file}: a new file was expected, and there is one, which was not changed. Name "
-            "another file, or remove this one"
-        )
 
 
 def _unit(protect: str) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import csv
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AsyncExitStack, contextmanager
+from contextlib import AsyncExitStack, closing, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,7 @@ from umpc.cli.demo_options import named_value
 from umpc.cli.shared import FILE
 from umpc.cli.study import QUIET
 from umpc.errors import CertificateError, ConfigError, MessageRefused, StudyError
-from umpc.text_file import DIGITS, check_writable, read_text, why_unread, write_text
+from umpc.text_file import DIGITS, check_new, check_writable, read_text, why_unread, write_text
 
 if TYPE_CHECKING:
     from umpc.people.device import Device, Invited, PeopleInvitation, Respondent
@@ -74,7 +74,7 @@ def make_tokens(count: int, tokens: Path, keys: Path) -> None:
     """Write new tokens into a file, and the keys of their places. Raises: ConfigError."""
     from umpc.people.places import new_tokens, token_text, write_keys
 
-    _require_new(keys, tokens)
+    check_new(keys, tokens, failure=ConfigError)
 
     def made() -> Iterator[bytes]:
         with open(tokens, "x", encoding="ascii", opener=_private) as file:
@@ -109,7 +109,7 @@ def enrol(key: Path) -> None:
     from umpc.people.places import key_line, new_tokens
     from umpc.transport.files import write_secret
 
-    _require_new(key)
+    check_new(key, failure=ConfigError)
     ((seed, public),) = new_tokens(1, os.urandom)
     write_secret(key, key_line(seed).encode())
     click.echo(key_line(public), nl=False)
@@ -272,21 +272,14 @@ def submit(
         with _asking("--fingerprint DIGITS, or --yes"):
             click.confirm("Does the organiser publish this authority? Send?", abort=True, err=True)
     check_writable(receipts, "the receipts", ConfigError)
-    own = Device(device or invitation.with_suffix(".device"), invited)
-    sent, began = 0, time.monotonic()
-    try:
+    began = time.monotonic()
+    with closing(Device(device or invitation.with_suffix(".device"), invited)) as own:
         _require_own(receipts, own)
         with _progress(quiet=quiet) as show:
-
-            def tell(places: int) -> None:
-                nonlocal sent
-                sent = min(total, sent + places)
-                show("send", sent, total)
-
-            run_now(_send(invited, own, everybody, tell))
+            run_now(
+                _send(invited, own, everybody, lambda done: show("send", min(total, done), total))
+            )
         kept = _write_receipts(receipts, own)
-    finally:
-        own.close()
     rate = own.sent / (time.monotonic() - began)
     if own.refused:
         place, first = next(iter(own.refused.items()))
@@ -345,11 +338,8 @@ def _progress(*, quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
     from umpc.api.progress import ProgressShow
     from umpc.coordinator.people import silent
 
-    if quiet:
-        yield silent
-        return
-    with ProgressShow(nodes=()) as show:
-        yield show.tell
+    with nullcontext() if quiet else ProgressShow() as show:
+        yield show.tell if show else silent
 
 
 # --- files ----------------------------------------------------------------------------------------
@@ -369,22 +359,13 @@ def _list_of(study: Path) -> Path:
     return study.parent / keys
 
 
-def _require_new(*paths: Path) -> None:
-    for path in paths:
-        if path.exists():
-            raise ConfigError(
-                f"{path} exists already, and what it holds would be lost: give another name, or "
-                "move it away"
-            )
-
-
 def _require_own(receipts: Path, own: Device) -> None:
     """Whatever a file of receipts holds came from this device. Raises: ConfigError."""
     if receipts.exists():
         with receipts.open("rb") as file:
             first = file.readline().strip()
         if first and not any(each.encode().encode() == first for each in own.receipts()):
-            _require_new(receipts)
+            check_new(receipts, failure=ConfigError)
 
 
 def _private(path: str, flags: int) -> int:

@@ -11,6 +11,7 @@ import click
 
 from umpc.cli.shared import FILE
 from umpc.errors import ConfigError, StudyError
+from umpc.text_file import check_new
 
 HELP = {
     "question": "What you want to know: association (do two columns go together), difference (does "
@@ -88,10 +89,10 @@ def new(
     umpc study new --question association --columns age,score --bounds age=0:120 \\
         --bounds score=0:100 --records 1000,800 --exact 0.02
     """
-    from umpc.api.proposal import RECORD, plan, refuse_existing
+    from umpc.api.proposal import RECORD, plan
     from umpc.cli.kernel_options import field_of, listed
 
-    refuse_existing(into)
+    check_new(into, failure=ConfigError)
     given = map(field_of, (*answers["bounds"], *answers["categories"]))
     fields = {field.name: field for field in given}
     columns = listed(answers["columns"]) if answers["columns"] else list(fields)

@@ -351,7 +351,7 @@ class Device:
         people: Iterable[Respondent],
         dealer: Door,
         aggregators: Sequence[Door],
-        tell: Callable[[int], None] = lambda sent: None,
+        tell: Callable[[int], None] = lambda done: None,
     ) -> None:
         """Send the messages of these people, and then those that an earlier run left behind.
 
@@ -359,15 +359,17 @@ class Device:
 
         Args:
             dealer, aggregators: their public doors.
-            tell: is told how many places a call has finished.
+            tell: is told how many places are finished so far.
 
         Raises: MessageRefused for another value of a place; TransportError; RemoteProtocolError.
             Another such call goes on from there.
         """
         try:
+            done = 0
             for places in chain(map(self._add, in_batches(people)), self._left()):
                 await self._advance(places, dealer, aggregators)
-                tell(len(places))
+                done += len(places)
+                tell(done)
         except sqlite3.Error as error:
             raise ConfigError(
                 f"the device's file cannot be written ({error}): make room, and run this again"
