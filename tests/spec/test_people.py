@@ -73,7 +73,8 @@ def answered(study, requests, secrets, sealing):
     survey, devices, found = survey_of(study), {}, []
     for place, device, signature in requests:
         key, former = place_key_of(study, place), devices.get(place, b"")
-        m.check_secret_request(survey, place, key, device, signature, former)
+        m.check_secret_request(survey, place, key, device, signature)
+        m.check_device(place, device, former)
         sealed = m.seal_secret(
             survey, place, device, secrets[place], lambda _, place=place: sealing[place]
         )

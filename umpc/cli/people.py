@@ -8,20 +8,48 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AsyncExitStack, closing, contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from umpc.api.description import describe_question
+from umpc.api.progress import ProgressShow
+from umpc.api.study import ProposedStudy, run_now
 from umpc.cli.demo_options import named_value
 from umpc.cli.shared import FILE
 from umpc.cli.study import QUIET
+from umpc.coordinator.people import open_people, silent
+from umpc.coordinator.studyfile import read_values
+from umpc.enrolment.texts import are_same_digits, grouped
 from umpc.errors import CertificateError, ConfigError, MessageRefused, StudyError
+from umpc.people.device import (
+    Device,
+    DoorEntry,
+    Invited,
+    PeopleInvitation,
+    Respondent,
+    answered_cells,
+    check_invitation,
+    in_batches,
+    read_counted,
+    read_receipt,
+)
+from umpc.people.messages import check_place, rows_in
+from umpc.people.places import (
+    key_line,
+    new_tokens,
+    read_key,
+    read_keys,
+    read_token,
+    token_text,
+    write_keys,
+)
+from umpc.protocols.people.terms import terms_of
+from umpc.reporting.rows import printable
+from umpc.study.document import dealer_of
 from umpc.text_file import DIGITS, check_new, check_writable, read_text, why_unread, write_text
+from umpc.transport.certificates import fingerprint, parse_certificate
+from umpc.transport.files import check_private, write_secret
 
-if TYPE_CHECKING:
-    from umpc.people.device import Device, Invited, PeopleInvitation, Respondent
-
-ROW = 40
 SHOWN = 5
 """Places that a message names."""
 SAID = (
@@ -72,8 +100,6 @@ def invite(study: Path, count: int, tokens: Path) -> None:
 
 def make_tokens(count: int, tokens: Path, keys: Path) -> None:
     """Write new tokens into a file, and the keys of their places. Raises: ConfigError."""
-    from umpc.people.places import new_tokens, token_text, write_keys
-
     check_new(keys, tokens, failure=ConfigError)
 
     def made() -> Iterator[bytes]:
@@ -106,9 +132,6 @@ def enrol(key: Path) -> None:
     umpc people enrol device.key
     umpc people submit invitation.json --key device.key --place 17 age=34
     """
-    from umpc.people.places import key_line, new_tokens
-    from umpc.transport.files import write_secret
-
     check_new(key, failure=ConfigError)
     ((seed, public),) = new_tokens(1, os.urandom)
     write_secret(key, key_line(seed).encode())
@@ -137,13 +160,6 @@ def open_study(study: Path, into: Path, doors: tuple[str, ...], quiet: bool) -> 
     umpc people open study.toml --into invitation.json --door dealer=dealer.example.org:7444 \\
       --door north=north.example.org:7444 --door south=south.example.org:7444
     """
-    from umpc.api.study import ProposedStudy, run_now
-    from umpc.coordinator.people import open_people
-    from umpc.people.device import DoorEntry, PeopleInvitation, check_invitation
-    from umpc.people.places import read_keys
-    from umpc.protocols.people.terms import terms_of
-    from umpc.study.document import dealer_of
-
     proposed = ProposedStudy.load(study)
     document, identity, keys = proposed.document, proposed.identity, _list_of(study)
     names = [dealer_of(document)[0], *(node.name for node in document.nodes)]
@@ -244,10 +260,6 @@ def submit(
     umpc people submit invitation.json --token TOKEN --fingerprint DIGITS age=34 balance=1200
     umpc people submit invitation.json --csv people.csv --tokens tokens.txt --fingerprint DIGITS
     """
-    from umpc.api.study import run_now
-    from umpc.enrolment.texts import are_same_digits
-    from umpc.people.device import Device
-
     invited = _invited(invitation)
     if (table is None) != (tokens is None) or (table is not None and (values or token or key)):
         raise click.UsageError("--csv and --tokens go together, without FIELD=VALUE and --token")
@@ -313,9 +325,6 @@ def check(invitation: Path, receipts: Path, counted: Path | None) -> None:
     umpc people check invitation.json receipt.json
     umpc people check invitation.json receipt.json --counted study.counted.csv
     """
-    from umpc.api.study import run_now
-    from umpc.people.device import read_counted, read_receipt
-
     invited = _invited(invitation)
     text = read_text(receipts, "a file of receipts", ConfigError)
     wanted = {read_receipt(line, invited).row for line in text.splitlines()}
@@ -335,9 +344,6 @@ def check(invitation: Path, receipts: Path, counted: Path | None) -> None:
 @contextmanager
 def _progress(*, quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
     """Yield what shows that so much of a step is done."""
-    from umpc.api.progress import ProgressShow
-    from umpc.coordinator.people import silent
-
     with nullcontext() if quiet else ProgressShow() as show:
         yield show.tell if show else silent
 
@@ -347,8 +353,6 @@ def _progress(*, quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
 
 def _list_of(study: Path) -> Path:
     """The file of keys that a study's file names. Raises: StudyError."""
-    from umpc.coordinator.studyfile import read_values
-
     table = read_values(study).get("people")
     keys = table.get("keys") if isinstance(table, dict) else None
     if not isinstance(keys, str):
@@ -374,16 +378,11 @@ def _private(path: str, flags: int) -> int:
 
 def _invited(path: Path) -> Invited:
     """The invitation in a file, checked."""
-    from umpc.people.device import check_invitation
-
     return check_invitation(read_text(path, "an invitation", ConfigError).encode())
 
 
 def _authority_of(invitation: PeopleInvitation) -> str:
     """The fingerprint of an invitation's authority, as people compare it."""
-    from umpc.enrolment.texts import grouped
-    from umpc.transport.certificates import fingerprint, parse_certificate
-
     return grouped(fingerprint(parse_certificate(invitation.ca.encode(), "its authority")))
 
 
@@ -392,9 +391,6 @@ def _authority_of(invitation: PeopleInvitation) -> str:
 
 def _show(invited: Invited, authority: str) -> None:
     """Show a person what is asked, by whom, and under which authority."""
-    from umpc.api.description import describe_question
-    from umpc.reporting.rows import printable
-
     study = invited.study
     for label, text in (
         ("study", repr(study.name)),
@@ -426,12 +422,6 @@ def _person(
     place: int | None,
 ) -> Respondent:
     """The one person of a command."""
-    from umpc.people.device import Respondent, answered_cells
-    from umpc.people.places import read_key, read_token
-    from umpc.protocols.people.terms import terms_of
-    from umpc.reporting.rows import printable
-    from umpc.transport.files import check_private
-
     if (token is not None and key is not None) or (key is None) != (place is None):
         raise click.UsageError("give either --token, or --key with --place")
     if token is None and key is None:
@@ -467,10 +457,6 @@ def _people_of(invited: Invited, table: Path, tokens: Path) -> Iterator[Responde
     Raises: DataError naming the row, ConfigError, MessageRefused for a token of another study, and
         for one that is there twice.
     """
-    from umpc.people.device import Respondent, answered_cells, in_batches
-    from umpc.people.messages import check_place
-    from umpc.people.places import read_token
-
     names = [field.name for field in invited.study.schema]
     seen = bytearray(invited.survey.places)
     try:
@@ -542,6 +528,7 @@ async def _lists(invited: Invited) -> dict[str, set[bytes]]:
     found: dict[str, set[bytes]] = {}
     for each in invited.invitation.aggregators:
         async with await invited.door(each) as door:
-            data = b"".join([part async for part in door.counted(invited.survey.hash)])
-        found[each.name] = {data[at : at + ROW] for at in range(0, len(data), ROW)}
+            found[each.name] = {
+                *rows_in([part async for part in door.counted(invited.survey.hash)])
+            }
     return found

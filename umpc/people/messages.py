@@ -138,11 +138,8 @@ def check_secret_request(
     place_key: bytes,
     device: bytes,
     signature: bytes,
-    former: bytes = b"",
 ) -> None:
-    """The dealer's checks before a secret leaves.
-
-    Args: former: the device that got this place's secret before; empty if there was none.
+    """The holder of the place asks. The dealer's other check is `check_device`.
 
     Raises: MessageRefused.
     """
@@ -153,11 +150,15 @@ def check_secret_request(
             f"a request for the secret of place {place} is not signed by the key of this place in "
             "this study: use the token or the enrolment that belongs to the study"
         )
-    check_device(place, device, former)
 
 
 def check_device(place: int, device: bytes, former: bytes) -> None:
-    """A place has one device. Args, raises: as of `check_secret_request`."""
+    """A place has one device, before a secret leaves.
+
+    Args: former: the device that got this place's secret before; empty if there was none.
+
+    Raises: MessageRefused.
+    """
     if former not in (b"", device):
         raise MessageRefused(
             f"another device has fetched the secret of place {place}, and a place has one device: "
@@ -320,24 +321,28 @@ def both_have(own: Iterable[bytes], theirs: Iterable[bytes], other: str) -> Iter
     Raises: RemoteProtocolError if the places of `theirs` do not ascend.
     """
     # spec/people.py, `counted`
-    mine = (part[at : at + ROW_BYTES] for part in own for at in range(0, len(part), ROW_BYTES))
-    here, last = next(mine, None), -1
-    for part in theirs:
-        for start in range(0, len(part), ROW_BYTES):
-            there = part[start : start + ROW_BYTES]
-            place = _place(there)
-            if place <= last or len(there) != ROW_BYTES:
-                raise RemoteProtocolError(
-                    f"the list of people of {other} has rows that do not ascend by place: each "
-                    "place may be there once",
-                    culprit=other,
-                    step="compare",
-                )
-            last = place
-            while here is not None and _place(here) < place:
-                here = next(mine, None)
-            if here == there:
-                yield there
+    mine, last = rows_in(own), -1
+    here = next(mine, None)
+    for there in rows_in(theirs):
+        place = _place(there)
+        if place <= last or len(there) != ROW_BYTES:
+            raise RemoteProtocolError(
+                f"the list of people of {other} has rows that do not ascend by place: each "
+                "place may be there once",
+                culprit=other,
+                step="compare",
+            )
+        last = place
+        while here is not None and _place(here) < place:
+            here = next(mine, None)
+        if here == there:
+            yield there
+
+
+def rows_in(parts: Iterable[bytes]) -> Iterator[bytes]:
+    """The rows in parts of a list, each of whole rows."""
+    for part in parts:
+        yield from (part[at : at + ROW_BYTES] for at in range(0, len(part), ROW_BYTES))
 
 
 def counted_statement(survey: Survey, rows: Sequence[bytes], dealt: bytes) -> bytes:

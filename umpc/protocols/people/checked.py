@@ -52,7 +52,6 @@ ROUNDS = 3
 COMMITMENT = "commitment"
 K_BYTES = 16
 COMMITMENT_BYTES = DIGEST_BYTES + SIGNATURE_BYTES
-QUESTION_BYTES = COMMITMENT_BYTES
 OPENING_BYTES = SIGNATURE_BYTES
 SALT_BYTES = OPENING_BYTES - K_BYTES
 """Salt and z_u take the bytes of a signature, in whose place they travel."""
@@ -187,8 +186,6 @@ class PeopleDealing(GridDealing):
 
     def is_signed(self, node: int, key: bytes, question: bytes) -> bool:
         """Whether a node signed a total of this attempt."""
-        if len(question) != QUESTION_BYTES:
-            return False
         signed = total_statement(self.attempt.id, question[:DIGEST_BYTES])
         return is_signature(key, signed, question[DIGEST_BYTES:])
 
