@@ -80,10 +80,10 @@ Item = TypeVar("Item")
 Text = TypeVar("Text")
 
 
-def in_batches(items: Iterable[Item], size: int = AT_ONCE) -> Iterator[list[Item]]:
-    """The items in lists of this size; the last one may be shorter."""
+def in_batches(items: Iterable[Item]) -> Iterator[list[Item]]:
+    """The items in lists of `AT_ONCE`; the last one may be shorter."""
     left = iter(items)
-    while batch := list(islice(left, size)):
+    while batch := list(islice(left, AT_ONCE)):
         yield batch
 
 

@@ -87,7 +87,7 @@ def points_of(
     if shown != [f"node {node.name!r}" for node in study.nodes]:
         raise CertificateError(
             f"{blamed} brought certificates of {' and '.join(shown)}, and those of the study's two "
-            "aggregators were expected: do not answer, and tell the organiser",
+            "aggregators were expected: send nothing, and tell the organiser",
             culprit=blamed,
         )
     return [each.key for each in holders]
