@@ -134,8 +134,8 @@ def new(
         protect=protect,
         statistic=statistic,
         adversary=adversary,
-        nodes=dict(map(_process, sites)),
-        dealer=dict([_process(dealer)]) if dealer else None,
+        nodes=dict(map(as_process, sites)),
+        dealer=dict([as_process(dealer)]) if dealer else None,
         identity=identity,
         name=name,
     )
@@ -149,7 +149,7 @@ def new(
     click.echo(f"written: {into}; correct names and addresses, then umpc study check {into}")
 
 
-def _process(text: str) -> tuple[str, str]:
+def as_process(text: str) -> tuple[str, str]:
     """Name and address. Raises: StudyError."""
     from umpc.cli.kernel_options import named
 
