@@ -6,6 +6,7 @@ import os
 import secrets
 from collections.abc import Iterator
 from fractions import Fraction
+from itertools import count
 from math import exp
 
 import pytest
@@ -14,9 +15,10 @@ from tests.support.overlap import LOUD, overlap_study, people
 from tests.support.studies import Entropy
 from umpc.crypto.rounds import Message
 from umpc.errors import EncodingError, RangeError, StudyError
+from umpc.mpc.transfers.channel_set_up import multiple
 from umpc.protocols.overlap import messages, settings
 from umpc.protocols.overlap.messages import LEFT_BYTES, cut
-from umpc.protocols.overlap.node import OverlapNode
+from umpc.protocols.overlap.node import OverlapNode, hashed
 from umpc.protocols.overlap.settings import DELTA, draw_hidden, most_hidden, noise_of
 from umpc.protocols.registry import decode_study, protocol_of
 from umpc.simulation import Simulated, simulate
@@ -136,26 +138,50 @@ def point_lists(done: Simulated) -> Iterator[list[bytes]]:
 # --- liars ----------------------------------------------------------------------------------------
 
 
-def test_a_site_with_a_phone_book_counts_exactly_who_of_it_is_at_the_other_site():
-    """A claim of docs/overlap.md: without the other site's dummies its noise is not counted."""
+def test_a_site_with_a_phone_book_counts_exactly_how_many_of_it_are_at_the_other_site():
+    """A claim of docs/overlap.md: without dummies no noise is in the number."""
     study = overlap_study("0.5")
     found = []
     for book in (range(0, 10), range(10, 20)):
         with lying("node", own_texts=without_dummies):
             done = simulate(study, [people(book), people(range(15, 40))], Entropy("3"))
-        # the report and its own dummies are all that the liar needs
-        exact = done.report.estimate - done.nodes[FIRST].noise + most_hidden(study)
-        found.append(round(exact, 6))
+        # the report is all that the liar needs
+        found.append(round(done.report.estimate + 2 * most_hidden(study), 6))
     assert found == [0, 5], "the liar counts exactly"
     assert done.nodes[1 - FIRST].noise != 0
 
 
 def without_dummies(honest, node: OverlapNode) -> list[bytes]:
-    """The texts of a first site that lies: more names in place of the other site's dummies."""
+    """The texts of a first site that lies: more names in place of all dummies."""
     texts = honest(node)
     if node.index != FIRST:
         return texts
-    return [b"a name %d" % n if b"dummy1" in text else text for n, text in enumerate(texts)]
+    return [b"a name %d" % n if b"dummy" in text else text for n, text in enumerate(texts)]
+
+
+def test_a_liar_together_with_the_coordinator_learns_who_of_a_list_is_at_the_other_site():
+    """A claim of docs/overlap.md: it takes another power for each text."""
+    study = overlap_study("10")
+    powers = [number.to_bytes(32, "little") for number in range(2, 8)]
+    asked = [hashed(b"person" + study.hash + b"p%d" % number) for number in range(6)]
+    calls = count()
+
+    def framed(honest, points: bytes) -> list[Message]:
+        if next(calls) != FIRST:
+            return honest(points)
+        own = [multiple(power, point, "", "") for power, point in zip(powers, asked, strict=True)]
+        return honest(b"".join(own) + points[len(asked) * 32 :])
+
+    with lying("node", framed=framed):
+        done = simulate(study, [people(range(90, 96)), people((2, 5, 30))], Entropy("3"))
+    _, theirs = point_lists(done)
+    seen = set(cut(done.transcript.shares[1], LEFT_BYTES))
+    there = [
+        number
+        for number, power in enumerate(powers)
+        if any(multiple(power, point, "", "")[:LEFT_BYTES] in seen for point in theirs)
+    ]
+    assert there == [2, 5]
 
 
 def test_a_person_who_is_sent_many_times_counts_once():

@@ -53,8 +53,10 @@ def check_overlap(study: Study) -> None:
     made = FieldText(AT_BOTH, "0", "1", whole=True)
     rules = (
         (len(study.nodes) == SITES, "compares two sites; name two nodes"),
-        (people is not None, "needs the column that tells people apart; write person = COLUMN"),
-        (people is None or people.records == 1, "counts a person once: records_per_person = 1"),
+        (
+            people is not None and people.records == 1,
+            "counts each person once; write person = COLUMN, and records_per_person = 1",
+        ),
         (study.max_colluding == 1, "adds noise of both sites; leave max_colluding out"),
         (
             (study.kernels, study.degree, study.estimator) == ((KERNEL,), 1, "total"),
