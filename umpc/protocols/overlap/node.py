@@ -22,6 +22,7 @@ from nacl import bindings as sodium
 
 from umpc.crypto.rounds import Message
 from umpc.errors import LocalProtocolError
+from umpc.mpc.chunks import require
 from umpc.mpc.transfers.channel_set_up import multiple
 from umpc.mpc.transfers.message_shapes import POINT_BYTES
 from umpc.protocols.base.node import MeshSide
@@ -62,9 +63,7 @@ class OverlapNode(OneMessageNode, MeshSide):
 
     @property
     def attempt(self) -> OverlapAttempt:
-        if not isinstance(self._attempt, OverlapAttempt):
-            raise LocalProtocolError("the attempt has not begun")
-        return self._attempt
+        return require(super().attempt, OverlapAttempt)
 
     @property
     def mesh(self) -> MeshSide:
