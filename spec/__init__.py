@@ -30,6 +30,7 @@ of edwards25519 come from the packages `cryptography` and `nacl`; all else stand
 | `people_messages.py` | their messages: fetched secrets, boxes, receipts |
 | `people_verified.py` | their total's check, where an aggregator may lie |
 | `point_functions.py` | the keys of its dealer: point functions, rotated and added up |
+| `overlap.py` | how many people two sites share |
 | `field.py` | two fields, and polynomials by their values at roots of unity |
 | `noise.py` | discrete Laplace: each node's own Polya, and the law of a committee's coins |
 | `coins.py` | the committee's coins, by transfers |
@@ -45,7 +46,6 @@ ones of three and more records; tables of pieces in garbled pairs; grids of trip
 lies, of levels, or of no counts; other noise than discrete Laplace; dealt coins; chains of
 channels; the dealer's checks; answers after the release; protocols beside these.
 
-`python -m spec` writes `spec/vectors/*.json`. `tests/spec` holds that these files are what the
-specification computes today; that umpc computes the same, bit for bit, and refuses every bad
-vector; and that umpc without the named check does not refuse it in that check's words.
+`python -m spec` writes `spec/vectors/*.json`. `tests/spec` holds that these files are up to date;
+that umpc computes the same bits, and refuses every bad vector by the check that it names.
 """

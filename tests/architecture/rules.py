@@ -82,6 +82,16 @@ MAY_IMPORT = {
         "umpc.protocols",
         *BELOW_STUDY,
     ),
+    "umpc/protocols/overlap/": (
+        "numpy",
+        "msgspec",
+        "nacl",
+        "umpc.dp",
+        "umpc.mpc",
+        "umpc.protocols",
+        "umpc.planning.reference_table",
+        *BELOW_STUDY,
+    ),
     "umpc/people/__init__.py": (),
     "umpc/people/messages.py": (
         "numpy",

@@ -51,7 +51,7 @@ def test_a_name_that_is_defined_twice_is_found():
 NAMED = {
     "link": "AskedLink EndedLink Links NodeLink PeerLink RunLinks ShufflerLink",
     "attempt": "AskedAttempt Attempt DealerlessAttempt DealerlessHajekAttempt DealtAttempt "
-    "GridAttempt "
+    "GridAttempt OverlapAttempt "
     "HajekAttempt PairsAttempt PreparedAttempt PreparedAttempts SharedAttempt ShufflerAttempt "
     "WaitingAttempt",
     "run": "RunCompute RunContext RunLinks ShuffleRun",

@@ -330,3 +330,20 @@ def test_a_trial_is_small_and_as_large_as_the_study_needs(file, changes, records
     if study.shufflers:
         few = [{name: column[:19] for name, column in table.items()} for table in tables]
         assert planning.simulate(attempt.study, few, Entropy("trial"))
+
+
+def test_people_at_two_sites_are_told_in_numbers(file):
+    """120 records of 100 people: 1 − C(100, 2)/C(120, 2) of the pairs have two of one person."""
+    lines = planned(file(), "--shared", "20")["shared"]
+    assert "n counts 20 people twice: its 120 records are of 100 people" in lines[0]
+    assert "2 epsilon = 2; to everybody else epsilon = 1" in lines[1]
+    assert "at most 31 % of its kernel's range" in lines[2]
+    assert "shared" not in planned(file())
+    shown = CliRunner().invoke(
+        umpc, ["plan", str(file()), "--records", "30,40,50", "--shared", "20"]
+    )
+    assert lines[1] in shown.stdout
+    refused = CliRunner().invoke(
+        umpc, ["plan", str(file()), "--records", "30,40,50", "--shared", "61"]
+    )
+    assert "at most half of the 120 records" in str(refused.exception)

@@ -19,6 +19,7 @@ from tests.support.central import central_study
 from tests.support.gopa import gopa_study
 from tests.support.grid import grid_study
 from tests.support.local import local_study
+from tests.support.overlap import overlap_study
 from tests.support.people import people_study
 from tests.support.shuffled import shuffled_study
 from tests.support.studies import AUC, SPEARMAN, make_study
@@ -52,6 +53,7 @@ STUDIES = {
     "hajek-grid": lambda **more: grid_study(protocol="hajek-grid", delta="1e-9", **more),
     "vector": lambda **more: plain_study(["a.a * b.a", "a.b * b.b"], **more),
     "vector, two samples": vector_study,
+    "overlap": lambda **more: overlap_study("1", person="patient").replaced(**more),
     "bell-2pc": bell_study,
     "bell-2pc, groups": lambda **more: bell_study(noise="group_laplace", group=4, **more),
     "bell-ldp": lambda **more: local_study("bell-ldp", **more),

@@ -12,6 +12,7 @@ from tests.support.central import central_study
 from tests.support.gopa import gopa_study
 from tests.support.grid import grid_study
 from tests.support.local import local_study
+from tests.support.overlap import overlap_study
 from tests.support.people import people_study
 from tests.support.protocols import (
     assert_not_a_setting,
@@ -27,6 +28,8 @@ from umpc.protocols.base.one_message import OneMessageNode
 from umpc.protocols.base.one_message_protocol import OneMessageCoordinator
 from umpc.protocols.grid.node import GridNode
 from umpc.protocols.grid.protocol import GridCoordinator
+from umpc.protocols.overlap.node import OverlapNode
+from umpc.protocols.overlap.protocol import OverlapCoordinator
 from umpc.protocols.people.in_memory import shared_out
 from umpc.protocols.people.node import PeopleNode
 from umpc.protocols.people.protocol import PeopleCoordinator
@@ -64,6 +67,7 @@ NAMES = (
     "grid",
     "people",
     "vector",
+    "overlap",
     "bell-2pc",
     "bell-auc",
     "bell-ldp",
@@ -81,6 +85,7 @@ STUDIES = {
     "people": people_study(),
     "hajek-grid": grid_study(protocol="hajek-grid", delta="1e-9"),
     "vector": vector_study(),
+    "overlap": overlap_study(),
     "bell-2pc": bell_study(),
     "bell-ldp": local_study("bell-ldp"),
     "bell-auc": local_study("bell-auc"),
@@ -149,7 +154,7 @@ def test_the_protocols_are_these_in_the_order_of_a_planner():
 def test_an_unknown_name_is_refused_with_all_names():
     with pytest.raises(
         StudyError,
-        match=r"protocol must be one of u-mpc, grid, people, vector, bell-2pc.*got 'bell'",
+        match=r"protocol must be one of u-mpc, grid, people, vector, overlap, bell-2pc.*got 'bell'",
     ):
         find_protocol("bell")
 
@@ -160,6 +165,7 @@ KINDS = {
     "people": (PeopleNode, PeopleCoordinator),
     "hajek-grid": (HajekGridNode, HajekGridCoordinator),
     "vector": (VectorNode, VectorCoordinator),
+    "overlap": (OverlapNode, OverlapCoordinator),
     "bell-2pc": (BellNode, BellCoordinator),
     "bell-ldp": (OneMessageNode, OneMessageCoordinator),
     "bell-auc": (OneMessageNode, OneMessageCoordinator),
@@ -229,6 +235,7 @@ def test_the_possible_values_are_those_of_all_protocols():
             "local",
             "shuffled",
             "gopa",
+            "overlap",
             *(each for each in MECHANISMS if each != "laplace"),
         )
     )
@@ -248,8 +255,9 @@ def test_facts_that_a_protocol_fixes_are_seen_of_every_study():
     }
     assert {each.edges for each in no_edges} == {"all"}
     noises = [each.noise for each in no_edges]
-    assert sorted(noises) == ["gopa", "laplace", *["local"] * 5, "shuffled"]
-    assert {each.delta for each in no_edges if each.protocol != "gopa"} == {""}
+    assert sorted(noises) == ["gopa", "laplace", *["local"] * 5, "overlap", "shuffled"]
+    with_delta = ("gopa", "overlap")
+    assert {each.delta for each in no_edges if each.protocol not in with_delta} == {""}
 
 
 # --- checked and decoded studies ------------------------------------------------------------------

@@ -52,6 +52,7 @@ IMPORTED = {
     ),
     "hub": ("umpc.cli.hub", "umpc.hub.server"),
     "node": ("umpc.cli.serve", "umpc.node.server", "umpc.node.table.columns"),
+    "overlap": ("umpc.cli.overlap", "umpc.api.study", "umpc.api.progress"),
     "people": (
         "umpc.cli.people",
         "umpc.api.study",

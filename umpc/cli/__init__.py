@@ -19,6 +19,7 @@
 | `audit.py` | `umpc audit`: show, verify and export a node's audit trail |
 | `budget.py` | `umpc budget`: show and verify a node's ledger, set its anchor again; amounts |
 | `study.py` | `umpc study`: check, prepare or run a study, or wait until all sites accept it |
+| `overlap.py` | `umpc overlap`: how many people two sites share, as a study of one line |
 | `people.py` | `umpc people`: invite people, open a study to them, send and check an answer |
 | `study_new.py` | `umpc study new`: a study file from a question in words |
 | `plan.py` | `umpc plan`: predict what a study costs and how accurate it is |

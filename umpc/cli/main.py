@@ -36,6 +36,7 @@ INSIDE_A_DEMO = "--inside-a-demo"
 OWN = {
     "demo": ("demo", "Run all parties on this machine, over one table."),
     "study": ("study", "Run, prepare or check a study."),
+    "overlap": ("overlap", "Tell how many people two sites share."),
     "people": ("people", "Ask people for one value each, or answer."),
     "plan": ("plan", "Predict a study's errors, bytes and seconds."),
     "infer": ("infer", "Compute intervals and a p-value from a report."),

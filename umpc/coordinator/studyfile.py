@@ -205,6 +205,8 @@ class StudyFile:
         if entries.statistic is not None:
             columns = entries.columns or []
             return of_library(entries.statistic, columns, entries.parameters, entries.sampling)
+        if own := self.protocol.own_kernel:
+            return NamedStatistic(self.protocol.name, (), (from_text(own),), 1, "total", "balanced")
         place = entries.kernel or ""
         traced = self.traced or load_kernel(place, self.path.parent)
         return NamedStatistic(
@@ -274,8 +276,9 @@ def read_study(
         known = open_keys()
     _check_keys(path, settings, protocol, known)
     settings = protocol.read_lists(settings, lambda name: _list_of_keys(path.parent / name))
+    complete = protocol.complete_entries(values)
     try:
-        own = {key: value for key, value in values.items() if key in common}
+        own = {key: value for key, value in complete.items() if key in common}
         entries = convert(own, StudyEntries)
     except msgspec.ValidationError as error:
         raise StudyError(

@@ -271,13 +271,15 @@ class Admission:
             self.policy().check_records(n, self.name)
             return Records(columns_of(shares), n, 0)
         count_fields(self._ledger, study, self.name)
+        made = study.settings.made_of_people
         records = load_records(
             self.config.source,
-            tuple(each.schema() for each in study.fields),
+            tuple(each.schema() for each in study.fields if each.name != made),
             node=self.name,
             where=study.condition,
             person=study.people,
             progress=reading_beside(self.config.ledger),
+            persons=made,
         )
         self.policy().check_records(records.count, self.name)
         for misfit in records.misfits:

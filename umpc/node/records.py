@@ -118,6 +118,7 @@ def load_records(
     where: Condition | None = None,
     person: Person | None = None,
     progress: Path | None = None,
+    persons: str = "",
 ) -> Records:
     """Read the study's fields of every complete row, as integers in units of the resolution.
 
@@ -127,6 +128,7 @@ def load_records(
         where: a condition; records for which it does not hold are left out.
         person: at most so many records of one person count, the first ones that are left.
         progress: the file that says how far a long reading is.
+        persons: the name of a further column, (count,) text, each record's person.
     Returns: Records in the table's order, with lower_units <= column <= upper_units. The count is 0
         if every row is dropped.
     Raises: ConfigError (no such file), DataError (unreadable, other format), EmptyTable,
@@ -135,7 +137,7 @@ def load_records(
     site = OwnersTable("", source.path) if node is None else TableSite(node, source.path)
     for schema in fields:
         check_resolution(schema, site)
-    gathered = _Gathered(source, fields, where, person)
+    gathered = _Gathered(source, fields, where, person, persons)
     column = person.column if person else None
     from umpc.node.table.reading import read_batches  # DuckDB: not every process reads a table
 
@@ -162,8 +164,10 @@ class _Gathered:
         fields: Sequence[FieldSchema],
         where: Condition | None,
         person: Person | None,
+        persons: str,
     ):
         self.rows = 0
+        self._persons, self._texts = persons, list[NDArray[np.object_]]()
         self._fields, self._where, self._person = fields, where, person
         self._dropped = 0
         self._count = 0
@@ -193,6 +197,8 @@ class _Gathered:
             name = schema.name
             self._misfits[name].add(found[name], values[name].marks, rows + first)
             self._parts[name].append(found[name].units.astype(narrowest(schema)))
+        if self._persons:
+            self._texts.append(batch.persons[rows])
         self._cohort.add(values, len(rows))
         self._count += len(rows)
 
@@ -211,6 +217,8 @@ class _Gathered:
         columns = {
             name: np.concatenate(self._parts.pop(name), dtype=np.int64) for name in [*self._parts]
         }
+        if self._persons:
+            columns[self._persons] = np.concatenate(self._texts)
         misfits = tuple(each.misfit for each in self._misfits.values() if each.misfit)
         cohort = self._cohort.cohort(selection_of(self._fields, self._where, self._person))
         return Records(columns, self._count, self._dropped, misfits, cohort)

@@ -8,5 +8,6 @@
 | `u_mpc/` | noisy sums under secret sharing |
 | `grid/` | noisy sums over all sets, from one masked histogram |
 | `people/` | the grid over shares of one histogram, of people with one message each |
+| `overlap/` | how many people two sites share |
 | `vector/` | a vector of noisy sums under one joint sensitivity, and pairwise losses |
 """

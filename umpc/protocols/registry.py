@@ -141,6 +141,7 @@ PROTOCOLS = Protocols(
         "grid": ProtocolPlace("umpc.protocols.grid.protocol", "GridProtocol", {"backend": "grid"}),
         "people": ProtocolPlace("umpc.protocols.people.protocol", "PeopleProtocol"),
         "vector": ProtocolPlace("umpc.protocols.vector.protocol", "VectorProtocol"),
+        "overlap": ProtocolPlace("umpc.protocols.overlap.protocol", "OverlapProtocol"),
     }
 )
 """The protocols by name, in the order in which a planner shows them. Each is loaded when used."""

@@ -91,6 +91,11 @@ class Settings:
         """Whether all nodes hold shares of one table, and each says how many records it has."""
         return False
 
+    @property
+    def made_of_people(self) -> str:
+        """The field that no table has: a node gets each record's person in its place. Or empty."""
+        return ""
+
     def computed(self, kernels: tuple[str, ...]) -> tuple[str, ...]:
         """The texts that stand for the kernels in a computation's hash (`computation.py`)."""
         return kernels

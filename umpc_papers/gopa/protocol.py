@@ -5,15 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import numpy as np
-
-from umpc.crypto.signing import Credentials
 from umpc.dp.events import ConcentratedEvent, Event
-from umpc.protocols.base.node import NodeSide
 from umpc.protocols.base.one_message_protocol import OneMessageProtocol
 from umpc.protocols.base.promise import PromiseTerms
 from umpc.protocols.base.protocol import Line
-from umpc.protocols.base.seed_agreement import Entropy
 from umpc.study.document import Study
 from umpc.study.settings import ADVERSARIES, Settings
 from umpc.study.sizes import Sizes
@@ -53,15 +48,8 @@ class GopaProtocol(OneMessageProtocol):
     def messages(self, study: Study) -> GopaMessages:
         return gopa_messages(study)
 
-    def node(
-        self,
-        own: Credentials,
-        study: Study,
-        columns: Mapping[str, np.ndarray],
-        records: int,
-        entropy: Entropy,
-    ) -> NodeSide:
-        return GopaNode(own, study, columns, records, entropy, self.messages(study))
+    def node_class(self, study: Study) -> type[GopaNode]:
+        return GopaNode
 
     def carried(self, entries: Mapping[str, Any], *, own: bool) -> dict[str, Any]:
         return {"delta": USUAL_DELTA}

@@ -56,7 +56,10 @@ from umpc.study.sizes import Member
 
 
 class MeshSide(Protocol):
-    """The part of a node's side that exchanges messages with other nodes, round by round."""
+    """The part of a node's side that exchanges messages with other nodes, round by round.
+
+    A method that is not overridden does nothing: a protocol may lack dealer, transfers or chunks.
+    """
 
     index: int
 
@@ -71,7 +74,7 @@ class MeshSide(Protocol):
     @property
     def tosses_early(self) -> bool:
         """Whether `set_up` and `toss` may come before the seed, which the dealer sends."""
-        ...
+        return False
 
     def receive_seed(self, node_seed: bytes) -> None:
         """The seed of all that this node keeps secret in its cells."""
@@ -104,7 +107,7 @@ class MeshSide(Protocol):
 
         They are a mesh where the plan's messages are `addressed`.
         """
-        ...
+        raise LocalProtocolError("this protocol has no chunks")
 
     def add(self, chunk: Chunk, shares: Any) -> None:
         """A chunk's result."""
@@ -121,11 +124,11 @@ class MeshSide(Protocol):
     @property
     def channel_peers(self) -> tuple[int, ...]:
         """The nodes to which it needs a channel of transfers, one for each pair of nodes."""
-        ...
+        return ()
 
     def channel(self, peer: int) -> CorrelatedSender | CorrelatedReceiver:
         """Its end of the channel to a peer, after all set-ups."""
-        ...
+        raise LocalProtocolError("this protocol has no transfers")
 
     def take_up(self, peer: int, channel: CorrelatedSender | CorrelatedReceiver) -> None:
         """Use a channel that was made before this attempt, once, in place of `set_up`."""
@@ -134,7 +137,7 @@ class MeshSide(Protocol):
     @property
     def asks_early(self) -> bool:
         """Whether a dealer is surely needed, so that it can be asked before E is known."""
-        ...
+        return False
 
     @property
     def members(self) -> tuple[Member, ...]:

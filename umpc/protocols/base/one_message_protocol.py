@@ -164,7 +164,11 @@ class OneMessageProtocol(StudyProtocol):
         records: int,
         entropy: Entropy,
     ) -> NodeSide:
-        return OneMessageNode(own, study, columns, records, entropy, self.messages(study))
+        kind = self.node_class(study)
+        return kind(own, study, columns, records, entropy, self.messages(study))
+
+    def node_class(self, study: Study) -> type[OneMessageNode]:
+        return OneMessageNode
 
     def coordinator(self, study: Study, verify: Verify) -> CoordinatorSide:
         return OneMessageCoordinator(study, verify, self.messages(study))

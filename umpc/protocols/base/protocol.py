@@ -167,6 +167,8 @@ class StudyProtocol(ABC):
     """The ways to take E that a study of this protocol may ask for."""
     chosen_by: Mapping[str, str] = MappingProxyType({})
     """Settings by which a study file that names the usual protocol, or none, chooses this one."""
+    own_kernel: str = ""
+    """The kernel whose total every study of this protocol releases, so that no file names one."""
     questions: int = 0
     """How many questions a node answers after its release, each once, in every study."""
     protects_people: bool = False
@@ -198,6 +200,10 @@ class StudyProtocol(ABC):
 
         Args: read: the name of a list's file → both. Raises: StudyError.
         """
+        return entries
+
+    def complete_entries(self, entries: Mapping[str, Any]) -> Mapping[str, Any]:
+        """A file's entries, with those that every study of this protocol has."""
         return entries
 
     def check_ahead(self, study: Study) -> None:
