@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import csv
 import os
@@ -16,7 +17,7 @@ import click
 from umpc.cli.demo_options import named_value
 from umpc.cli.shared import FILE
 from umpc.cli.study import QUIET
-from umpc.errors import CertificateError, ConfigError, MessageRefused, StudyError
+from umpc.errors import CertificateError, ConfigError, MessageRefused, StudyError, installing
 from umpc.text_file import DIGITS, check_writable, read_text, why_unread, write_text
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ def people() -> None:
       umpc people invite study.toml --count 1000 --tokens tokens.txt
       umpc people open study.toml --into invitation.json --door …
       umpc study run study.toml          after the closing time
+      umpc people page invitation.json   for people with a browser
     A person, with a token of its own and the invitation, which is public:
       umpc people submit invitation.json
       umpc people check invitation.json receipt.json
@@ -342,6 +344,80 @@ def check(invitation: Path, receipts: Path, counted: Path | None) -> None:
                 "organiser"
             )
     click.echo(f"counted: all {len(wanted):,} receipts are on the list of {' and '.join(lists)}")
+
+
+@people.command()
+@INVITATION
+@click.option("--listen", default="127.0.0.1:8443", show_default=True, help="HOST:PORT.")
+@click.option(
+    "--tls",
+    type=FILE,
+    help="A folder with fullchain.pem and privkey.pem, or one file with both.",
+)
+@click.option(
+    "--behind-proxy", is_flag=True, help="In place of --tls: a reverse proxy speaks TLS before it."
+)
+@click.option("--question", default="", help="What people are asked.")
+@click.option("--texts", type=FILE, help="JSON: own texts of the page, and more languages.")
+@click.option(
+    "--most-per-second",
+    type=click.IntRange(1),
+    default=100,
+    show_default=True,
+    help="Requests of one address; an answer takes seven.",
+)
+def page(
+    invitation: Path,
+    listen: str,
+    tls: Path | None,
+    behind_proxy: bool,
+    question: str,
+    texts: Path | None,
+    most_per_second: int,
+) -> None:
+    """Serve a page on which people with a token answer in a browser.
+
+    The browser masks and seals each value, and this process relays what it cannot read. Yet people
+    trust whoever serves the page, so this is best somebody outside the dealer and both aggregators
+    (docs/people_page.md). Give each person the address with #token=TOKEN behind it, and compare the
+    authority's fingerprint, which is printed, with the organiser's.
+
+    \b
+    umpc people page invitation.json --listen 0.0.0.0:8443 --tls /etc/letsencrypt/live/HOST \\
+      --question "How old are you, and what do you earn?"
+    """
+    from umpc.api.study import run_now
+
+    if (tls is None) != behind_proxy:
+        raise click.UsageError("give either --tls or --behind-proxy")
+    try:
+        from umpc.people_page.server import PeoplePage, RenewedContext
+    except ModuleNotFoundError as error:
+        raise ConfigError(
+            f"a page needs {error.name}, which is missing: {installing('people-page')}"
+        ) from None
+    from umpc.cli.server_options import end_at_signals
+    from umpc.people_page.contents import read_texts
+
+    invited = _invited(invitation)
+    shown = PeoplePage(
+        invited,
+        question,
+        read_texts(texts),
+        behind_proxy=behind_proxy,
+        most=most_per_second,
+    )
+    context = RenewedContext(tls).context if tls else None
+
+    async def serve() -> None:
+        done = asyncio.Event()
+        end_at_signals(done)
+        async with shown.served(listen, context) as address:
+            click.echo(f"ready: {address}\nSHA-256 of the page's program: {shown.code}")
+            click.echo(f"authority {_authority_of(invited.invitation)}")
+            await done.wait()
+
+    run_now(serve())
 
 
 @contextmanager
