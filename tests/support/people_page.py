@@ -16,7 +16,7 @@ from umpc.errors import MessageRefused, PeerUnavailable
 from umpc.people.device import check_invitation
 from umpc.people.messages import row
 from umpc.people.places import token_text
-from umpc.people_page.contents import read_texts
+from umpc.people_page.contents import contents_of, read_texts
 from umpc.people_page.server import PeoplePage
 from umpc.study.parts import FieldBins, FieldText
 from umpc.transport.identity import Identity
@@ -29,6 +29,7 @@ FIELDS = (
 KERNEL = "sign(a.age - b.age) * sign(a.income - b.income) * (a.smokes == b.smokes)"
 BINS = (FieldBins("age", cuts=("18", "40", "65")), FieldBins("income", cuts=("2", "5")))
 QUESTION = "How old are you, what do you earn, and do you smoke?"
+SERVER = "Data Trust"
 HOUR = 3600
 
 
@@ -106,16 +107,21 @@ class OneDoor:
             if place not in self.doors.left_out:
                 yield row(place, opened.receipt)
 
-    async def close(self):
+    async def __aenter__(self):
+        return self
+
+    async def __aexit__(self, *_):
         pass
 
 
 def people_page(doors: PageDoors, **options: Any) -> PeoplePage:
-    """The page of these doors."""
+    """The page of these doors. Options: own texts, a server, or what opens a door."""
     invited = check_invitation(doors.invitation().encode())
-    texts = read_texts(options.pop("own", None))
-    facts = {"connect": doors.connect, "most": 10**6} | options
-    return PeoplePage(invited, QUESTION, texts, **facts)
+    own = options.pop("own", None)
+    asked = {} if own else {"question": QUESTION}
+    texts = {language: {**each, **asked} for language, each in read_texts(own).items()}
+    contents = contents_of(invited, options.pop("server", SERVER), texts)
+    return PeoplePage(contents, options.pop("connect", doors.connect))
 
 
 @contextmanager

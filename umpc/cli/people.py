@@ -348,73 +348,49 @@ def check(invitation: Path, receipts: Path, counted: Path | None) -> None:
 
 @people.command()
 @INVITATION
+@click.option("--served-by", required=True, help="Who serves the page, as people know it.")
 @click.option("--listen", default="127.0.0.1:8443", show_default=True, help="HOST:PORT.")
 @click.option(
     "--tls",
     type=FILE,
-    help="A folder with fullchain.pem and privkey.pem, or one file with both.",
+    help="A folder with fullchain.pem and privkey.pem, or one file with both. Without it a reverse "
+    "proxy on this machine speaks TLS.",
 )
-@click.option(
-    "--behind-proxy", is_flag=True, help="In place of --tls: a reverse proxy speaks TLS before it."
-)
-@click.option("--question", default="", help="What people are asked.")
-@click.option("--texts", type=FILE, help="JSON: own texts of the page, and more languages.")
-@click.option(
-    "--most-per-second",
-    type=click.IntRange(1),
-    default=100,
-    show_default=True,
-    help="Requests of one address; an answer takes seven.",
-)
+@click.option("--texts", type=FILE, help="JSON: the question, other texts, more languages.")
 def page(
-    invitation: Path,
-    listen: str,
-    tls: Path | None,
-    behind_proxy: bool,
-    question: str,
-    texts: Path | None,
-    most_per_second: int,
+    invitation: Path, served_by: str, listen: str, tls: Path | None, texts: Path | None
 ) -> None:
     """Serve a page on which people with a token answer in a browser.
 
     The browser masks and seals each value, and this process relays what it cannot read. Yet people
-    trust whoever serves the page, so this is best somebody outside the dealer and both aggregators
-    (docs/people_page.md). Give each person the address with #token=TOKEN behind it, and compare the
-    authority's fingerprint, which is printed, with the organiser's.
+    trust whoever serves the page, and the page says who that is. Where aggregators may lie, it is
+    somebody else than the aggregators and the coordinator (docs/people_page.md). Give each person
+    the address with #token=TOKEN behind it, and compare the authority's fingerprint, which is
+    printed, with the organiser's.
 
     \b
-    umpc people page invitation.json --listen 0.0.0.0:8443 --tls /etc/letsencrypt/live/HOST \\
-      --question "How old are you, and what do you earn?"
+    umpc people page invitation.json --served-by "Data Trust e.V." --listen 0.0.0.0:8443 \\
+      --tls /etc/letsencrypt/live/HOST --texts texts.json
     """
     from umpc.api.study import run_now
+    from umpc.cli.server_options import end_at_signals
 
-    if (tls is None) != behind_proxy:
-        raise click.UsageError("give either --tls or --behind-proxy")
     try:
-        from umpc.people_page.server import PeoplePage, RenewedContext
+        from umpc.people_page.server import PeoplePage
     except ModuleNotFoundError as error:
         raise ConfigError(
             f"a page needs {error.name}, which is missing: {installing('people-page')}"
         ) from None
-    from umpc.cli.server_options import end_at_signals
-    from umpc.people_page.contents import read_texts
+    from umpc.people_page.contents import contents_of, read_texts
 
-    invited = _invited(invitation)
-    shown = PeoplePage(
-        invited,
-        question,
-        read_texts(texts),
-        behind_proxy=behind_proxy,
-        most=most_per_second,
-    )
-    context = RenewedContext(tls).context if tls else None
+    contents = contents_of(_invited(invitation), served_by, read_texts(texts))
 
     async def serve() -> None:
         done = asyncio.Event()
         end_at_signals(done)
-        async with shown.served(listen, context) as address:
-            click.echo(f"ready: {address}\nSHA-256 of the page's program: {shown.code}")
-            click.echo(f"authority {_authority_of(invited.invitation)}")
+        async with PeoplePage(contents).served(listen, tls) as address:
+            click.echo(f"ready: {address}\nSHA-256 of the page's program: {contents.code}")
+            click.echo(f"authority {_authority_of(contents.invited.invitation)}")
             await done.wait()
 
     run_now(serve())

@@ -1,6 +1,7 @@
 """The page's content: the study's form and keys, and texts in languages.
 
-The browser has no grid of its own: `form_of` gives it all that a cell is made of.
+The browser has no grid of its own: `form_of` (`umpc/protocols/people/terms.py`) gives it all that a
+cell is made of.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from base64 import b64encode
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
@@ -16,7 +18,8 @@ from umpc.decoding import decode
 from umpc.errors import ConfigError, StudyError
 from umpc.people.device import Invited
 from umpc.protocols.people.terms import form_of, terms_of
-from umpc.study.document import dealer_of
+from umpc.reporting.page import BASE
+from umpc.study.settings import HONEST
 from umpc.text_file import read_text
 
 FOLDER = Path(__file__).parent
@@ -24,16 +27,17 @@ Texts = Mapping[str, Mapping[str, str]]
 """Language → key → text."""
 
 
-def program() -> tuple[dict[str, bytes], str]:
-    """The files of the page as they are served, and the SHA-256 of the first in hexadecimal.
+@dataclass(frozen=True)
+class PeopleContents:
+    """All that a browser may ask for.
 
-    page.html names the digests of the two others, so its own digest fixes all three.
+    files: path → content and media type. code: the SHA-256 of the program, in hexadecimal, which is
+    that of page.html, because it names the digests of page.js and page.css.
     """
-    files = {name: (FOLDER / name).read_bytes() for name in ("page.html", "page.css", "page.js")}
-    for name in ("page.css", "page.js"):
-        digest = b"sha256-" + b64encode(hashlib.sha256(files[name]).digest())
-        files["page.html"] = files["page.html"].replace(f"{{{name}}}".encode(), digest)
-    return files, hashlib.sha256(files["page.html"]).hexdigest()
+
+    invited: Invited
+    files: Mapping[str, tuple[bytes, str]]
+    code: str
 
 
 def read_texts(own: Path | None) -> Texts:
@@ -60,32 +64,44 @@ def read_texts(own: Path | None) -> Texts:
     return found
 
 
-def contents(invited: Invited, question: str, texts: Texts, code: str) -> bytes:
-    """All that the browser needs, as JSON. Raises: StudyError for a study without tokens."""
-    study, survey, terms = invited.study, invited.survey, terms_of(invited.study)
-    if terms.enrolled:
+def contents_of(invited: Invited, server: str, texts: Texts) -> PeopleContents:
+    """The page of a study.
+
+    Args: server: who serves the page, as people know it.
+
+    Raises: StudyError for a study without tokens, for one that a browser cannot answer, and for a
+        server that the study's grade does not trust.
+    """
+    study, invitation = invited.study, invited.invitation
+    if terms_of(study).enrolled:
         raise StudyError(
             "a study with tokens was expected, and this one is for enrolments, whose keys are in "
             "files of devices: people answer it by `umpc people submit --key`"
         )
-    aggregators = invited.invitation.aggregators
-    return msgspec.json.encode(
-        {
-            "study": study.name,
-            "question": question or study.name,
-            "coordinator": study.coordinator,
-            "dealer": dealer_of(study)[0],
-            "names": [each.name for each in aggregators],
-            "epsilon": study.epsilon,
-            "fewest": terms.fewest,
-            "opens": terms.opens,
-            "closes": terms.closes,
-            "hash": survey.hash,
-            "cells": survey.cells,
-            "keys": invited.keys,
-            "boxKeys": [each.box_key for each in aggregators],
-            "code": code,
-            "texts": texts,
-            **form_of(study),
-        }
-    )
+    if study.adversary != HONEST and server in (study.coordinator, *(n.name for n in study.nodes)):
+        raise StudyError(
+            f"{server} serves the page, and this study promises that {server} may lie: a page's "
+            "server reads each value if it lies, so let somebody else serve it, or let people "
+            "answer by `umpc people submit`"
+        )
+    page = (FOLDER / "page.html").read_bytes()
+    files = {"/invitation.json": (invitation.encode(), "application/json")}
+    for name, kind in (("page.css", "text/css"), ("page.js", "text/javascript")):
+        data = BASE.encode() * (name == "page.css") + (FOLDER / name).read_bytes()
+        digest = b64encode(hashlib.sha256(data).digest())
+        page = page.replace(f"{{{name}}}".encode(), b"sha256-" + digest)
+        files[f"/{name}"] = data, kind
+    code = hashlib.sha256(page).hexdigest()
+    files["/"] = page, "text/html"
+    about = {
+        "invitation": invitation,
+        "hash": invited.survey.hash,
+        "cells": invited.survey.cells,
+        "keys": invited.keys,
+        "server": server,
+        "code": code,
+        "texts": texts,
+        **form_of(study),
+    }
+    files["/study.json"] = msgspec.json.encode(about), "application/json"
+    return PeopleContents(invited, files, code)

@@ -2,7 +2,7 @@
 //
 // Steps of a place, each in IndexedDB before the next one begins:
 //   {place, device}                the key that asks for the secret: the dealer answers no other one
-//   {place, receipt, boxes, ...}   both boxes: only these bytes leave, however often
+//   {place, receipt, boxes}        both boxes: only these bytes leave, however often
 //   {place, receipt, signatures}   both receipts: boxes are deleted
 // Token, answer, secret and nonce are never stored.
 
@@ -10,9 +10,6 @@
 
 const { subtle } = crypto;
 const utf8 = (text) => new TextEncoder().encode(text);
-const toBase64 = (bytes) => btoa(String.fromCharCode(...bytes));
-const toHex = (bytes) => [...bytes].map((each) => each.toString(16).padStart(2, "0")).join("");
-export const fromBase64 = (text) => Uint8Array.from(atob(text), (each) => each.charCodeAt(0));
 const join = (...parts) => Uint8Array.from(parts.flatMap((part) => [...part]));
 const word = (number, size = 8) =>
   Uint8Array.from({ length: size }, (_, at) => Number((BigInt(number) >> BigInt(8 * at)) & 255n));
@@ -22,7 +19,7 @@ const fault = (kind, more) => Object.assign(new Error(kind), { kind, more });
 
 // --- messages ------------------------------------------------------------------------------------
 
-export const digest = async (...parts) => {
+const digest = async (...parts) => {
   const text = join(...parts.flatMap((part) => [word(part.length), part]));
   return new Uint8Array(await subtle.digest("SHA-256", text));
 };
@@ -55,24 +52,19 @@ const agree = async (secret, other) => {
 // RFC 7748: the base point is 9
 const publicOf = (secret) => agree(secret, word(9, 32));
 
-export const sign = async (seed, text) =>
+const sign = async (seed, text) =>
   new Uint8Array(await subtle.sign("Ed25519", await imported("Ed25519", seed, "sign"), text));
 
 const GCM = { name: "AES-GCM", iv: new Uint8Array(12) };
-const sealing = async (shared, ...labels) =>
-  subtle.importKey("raw", await derive(shared, ...labels), "AES-GCM", false, ["encrypt", "decrypt"]);
-
-export const seal = async (use, about, to, secret, text) => {
-  const sender = await publicOf(secret);
-  const key = await sealing(await agree(secret, to), use, ...about, sender, to);
-  return join(sender, new Uint8Array(await subtle.encrypt(GCM, key, text)));
+const sealing = async (use, about, own, other, ...ends) => {
+  const key = await derive(await agree(own, other), use, ...about, ...ends);
+  return subtle.importKey("raw", key, "AES-GCM", false, ["encrypt", "decrypt"]);
 };
 
-const unseal = async (use, about, secret, sealed) => {
-  const sender = sealed.slice(0, 32);
-  const own = await publicOf(secret);
-  const key = await sealing(await agree(secret, sender), use, ...about, sender, own);
-  return new Uint8Array(await subtle.decrypt(GCM, key, sealed.slice(32)));
+const seal = async (use, about, to, secret, text) => {
+  const sender = await publicOf(secret);
+  const key = await sealing(use, about, secret, to, sender, to);
+  return join(sender, new Uint8Array(await subtle.encrypt(GCM, key, text)));
 };
 
 export const offset = async (survey, place, secret) => {
@@ -86,8 +78,13 @@ export const request = async (survey, place, seed, secret) => {
   return [device, await sign(seed, await digest(use, survey.hash, word(place), device))];
 };
 
-export const openSecret = (survey, place, secret, sealed) =>
-  unseal("person's secret", [survey.hash, place], secret, sealed);
+export const openSecret = async (survey, place, secret, sealed) => {
+  const sender = sealed.slice(0, 32);
+  const about = [survey.hash, place];
+  const to = await publicOf(secret);
+  const key = await sealing("person's secret", about, secret, sender, sender, to);
+  return new Uint8Array(await subtle.decrypt(GCM, key, sealed.slice(32)));
+};
 
 export const message = async (survey, place, number, nonce, seed, secrets) => {
   const use = utf8("umpc person 1");
@@ -121,134 +118,114 @@ export const readToken = async (text) => {
 
 // --- the cell of an answer, by what the server derived from the study ------------------------------
 
-export const unitsOf = (field, text) => {
-  const [, sign, whole, part = ""] = /^([+-]?)(\d+)(?:[.,](\d+))?$/.exec(text.trim()) ?? [];
+export const unitsOf = (field, given) => {
+  if (field.hint === "choice") {
+    if (!given) throw fault("choose_one");
+    return BigInt(given);
+  }
+  const [, sign, whole, part = ""] = /^([+-]?)(\d+)(?:[.,](\d+))?$/.exec(given.trim()) ?? [];
   if (!whole) throw fault("number", field);
   const above = BigInt(sign + whole + part) * BigInt(field.ratio[1]);
   const below = 10n ** BigInt(part.length) * BigInt(field.ratio[0]);
   const units = above / below;
   if (above % below) throw fault("step", field);
-  if (units < BigInt(field.least) || units > BigInt(field.most)) throw fault("range", field);
+  if (units < field.least || units > field.most) throw fault("range", field);
   return units;
 };
 
 export const cellOf = (survey, units) => {
   const value = (name) => {
     const { cuts } = survey.fields.find((field) => field.name === name);
-    return cuts ? BigInt(cuts.filter((cut) => BigInt(cut) <= units[name]).length) : units[name];
+    return cuts ? BigInt(cuts.filter((cut) => cut <= units[name]).length) : units[name];
   };
   const product = ([coefficient, ...names]) =>
     names.reduce((sofar, name) => sofar * value(name), BigInt(coefficient));
-  const place = ({ low, terms }) => terms.reduce((sum, term) => sum + product(term), -BigInt(low));
-  return Number(survey.axes.reduce((cell, axis) => cell * BigInt(axis.size) + place(axis), 0n));
+  const digit = ({ terms }) => terms.reduce((sum, term) => sum + product(term), 0n);
+  return Number(survey.axes.reduce((cell, axis) => cell * BigInt(axis.size) + digit(axis), 0n));
 };
 
 // --- the device ----------------------------------------------------------------------------------
 
 let study;
 
-const stored = (mode, use) =>
+const ended = (asked, good, bad) =>
   new Promise((done, fail) => {
-    const opening = indexedDB.open(`umpc ${study.id}`);
-    const failed = () => fail(fault("storage"));
-    opening.onupgradeneeded = () => opening.result.createObjectStore("places", { keyPath: "place" });
-    opening.onerror = failed;
-    opening.onsuccess = () => {
-      // strict: on the disk when it is complete
-      const write = opening.result.transaction("places", mode, { durability: "strict" });
-      const asked = use(write.objectStore("places"));
-      write.onabort = failed;
-      write.oncomplete = () => {
-        opening.result.close();
-        done(asked.result);
-      };
-    };
+    asked[good] = done;
+    asked[bad] = () => fail(fault("storage"));
   });
+
+const stored = async (mode, use) => {
+  const opening = indexedDB.open(`umpc ${study.id}`);
+  opening.onupgradeneeded = () => opening.result.createObjectStore("places", { keyPath: "place" });
+  await ended(opening, "onsuccess", "onerror");
+  // strict: on the disk when it is complete
+  const write = opening.result.transaction("places", mode, { durability: "strict" });
+  const asked = use(write.objectStore("places"));
+  await ended(write, "oncomplete", "onabort");
+  opening.result.close();
+  return asked.result;
+};
 const read = (place) => stored("readonly", (places) => places.get(place));
+const readAll = () => stored("readonly", (places) => places.getAll());
 const keep = (kept) => stored("readwrite", (places) => places.put(kept));
 
-const call = async (path, body) => {
+const call = async (path, ...body) => {
   const asked = { method: "POST", body: JSON.stringify(body), signal: AbortSignal.timeout(90000) };
-  let answer, found;
-  try {
-    answer = await fetch(path, body && asked);
-    found = await answer.json();
-  } catch {
-    throw fault("offline");
-  }
+  const found = await fetch(path, body.length ? asked : {})
+    .then((answer) => answer.json())
+    .catch(() => ({ kind: "offline" }));
   if (found.kind) throw fault(found.kind, found);
-  return fromBase64(found.data);
+  return Uint8Array.fromBase64(found.data);
 };
 
-// two tabs must never make two numbers
-const alone = (place, work) => navigator.locks.request(`umpc ${study.id} ${place}`, work);
-
-const makeBoxes = ({ place, seed }, cell) =>
-  alone(place, async () => {
+// two tabs must never make two numbers, so a lock keeps them apart
+const makeBoxes = ({ place, seed, units }) =>
+  navigator.locks.request(`umpc ${study.id} ${place}`, async () => {
     const kept = (await read(place)) ?? { place, device: random() };
     if (kept.receipt) return;
     await keep(kept);
-    const [device, signature] = (await request(study, place, seed, kept.device)).map(toBase64);
-    const sealed = await call("secrets", { place, device, signature });
+    const [device, signature] = await request(study, place, seed, kept.device);
+    const sealed = await call("relay/2", place, device.toBase64(), signature.toBase64());
     const secret = await openSecret(study, place, kept.device, sealed).catch(() => {
       throw fault("forged", { name: study.dealer });
     });
-    const number = (cell - (await offset(study, place, secret)) + study.cells) % study.cells;
+    const { cells } = study;
+    const number = (cellOf(study, units) - (await offset(study, place, secret)) + cells) % cells;
     const made = await message(study, place, number, random(), seed, [random(), random()]);
-    await keep({ place, ...made, signatures: [] });
+    await keep({ place, ...made });
   });
 
-const deliver = (place) =>
-  alone(place, async () => {
-    const kept = await read(place);
-    let wrong;
-    for (const side of kept.boxes ? [0, 1] : []) {
-      if (kept.signatures[side]) continue;
-      try {
-        const found = await call(`submit/${side}`, { place, box: toBase64(kept.boxes[side]) });
-        const signature = found.slice(32);
-        if (!(await isReceipt(study, side, place, kept.receipt, signature)))
-          throw fault("forged", { name: study.names[side] });
-        kept.signatures[side] = signature;
-        await keep(kept);
-      } catch (error) {
-        wrong = error;
-      }
-    }
-    if (wrong) throw wrong;
-    delete kept.boxes;
-    await keep(kept);
-  });
+const deliver = async ({ place, receipt, boxes }) => {
+  const send = async (box, side) => {
+    const found = await call(`relay/${side}`, place, box.toBase64());
+    const signature = found.slice(32);
+    if (await isReceipt(study, side, place, receipt, signature)) return signature;
+    throw fault("forged", { name: study.names[side] });
+  };
+  const signatures = await Promise.all(boxes.map(send));
+  await keep({ place, receipt, signatures });
+};
 
 const look = async ({ place, receipt }) => {
-  for (const side of [0, 1]) {
+  for (const [side, name] of study.names.entries()) {
     const row = await call(`counted/${side}/${place}`);
-    if (toHex(row.slice(8)) !== toHex(receipt)) throw fault("missing", { name: study.names[side] });
+    if (row.slice(8).toHex() !== receipt) throw fault("missing", { name });
   }
 };
 
 // --- the page ------------------------------------------------------------------------------------
 
 const $ = (id) => document.getElementById(id);
-const make = (tag, more, ...inside) => {
-  const node = Object.assign(document.createElement(tag), more);
-  node.append(...inside);
-  return node;
-};
 let language;
-
-const decimal = (number) =>
-  Number(number).toLocaleString(language, { useGrouping: false, maximumFractionDigits: 20 });
 
 const text = (key, values) => {
   const shown = (_, name) => {
     const found = values?.[name] ?? study[name] ?? "";
     const long = { dateStyle: "long", timeStyle: "short" };
     if (found instanceof Date) return found.toLocaleString(language, long);
-    return /^-?\d+\.\d+$/.test(found) ? decimal(found) : found;
+    return /^-?\d+\.\d+$/.test(found) ? found.replace(".", text("point")) : found;
   };
-  const found = study.texts[language][key] ?? values?.otherwise ?? key;
-  return found.replace(/\{(\w+)\}/g, shown);
+  return study.texts[language][key]?.replace(/\{(\w+)\}/g, shown) ?? values.otherwise;
 };
 const said = new Map();
 const say = (node, ...told) => {
@@ -258,210 +235,176 @@ const say = (node, ...told) => {
   if (node.textContent !== now) node.textContent = now;
   return node;
 };
+const make = (tag, more, ...inside) => {
+  const node = Object.assign(document.createElement(tag), more);
+  node.append(...inside);
+  return node;
+};
+const saying = (tag, told, more) => say(make(tag, more), told);
 const translate = (chosen) => {
   language = document.documentElement.lang = chosen;
   for (const [node, told] of said) say(node, ...told);
-  document.title = text("question");
 };
-const complain = (error, ...more) => {
-  if (!error.kind) console.error(error);
-  say($("fault"), [error.kind ?? "refused", error.more ?? { detail: error.message }], ...more);
-};
-
-const named = ({ name }) => ["field " + name, { otherwise: name }];
-const worded = ({ name }, word) => [`field ${name} = ${word}`, { otherwise: word }];
+const reason = ({ kind = "refused", more, message: detail }) => [kind, more ?? { detail }];
+const complain = (error, ...more) => say($("fault"), reason(error), ...more);
 
 const fieldOf = (field, at) => {
-  const id = `field${at}`;
-  const choices = field.categories.map((each, value) =>
-    say(make("option", { value }), worded(field, each)),
+  const { name, hint, categories } = field;
+  const about = (key, otherwise) => [`field ${key}`, { otherwise }];
+  const choices = categories.map((each, value) =>
+    saying("option", about(`${name} = ${each}`, each), { value }),
   );
   const input = choices.length
-    ? make("select", { id }, make("option", { value: "" }), ...choices)
-    : make("input", { id, inputMode: "decimal", autocomplete: "off" });
-  input.setAttribute("aria-describedby", `${id}-hint ${id}-fault`);
-  return make(
-    "div",
-    { className: "field" },
-    say(make("label", { htmlFor: id }), named(field)),
-    say(make("p", { id: `${id}-hint`, className: "quiet" }), [field.hint, field]),
-    input,
-    make("p", { id: `${id}-fault`, className: "fault" }),
-  );
+    ? make("select", {}, make("option", { value: "" }), ...choices)
+    : make("input", { inputMode: "decimal", autocomplete: "off" });
+  input.id = `field${at}`;
+  const parts = [saying("b", about(name, name)), saying("span", [hint, field], { className: "quiet" })];
+  return make("label", {}, ...parts, input, make("span", { className: "fault" }));
 };
 
-// what an input holds; a fault is told beside it
+// what an input holds; a fault is told below it
 const checked = async (id, work) => {
-  const note = say($(`${id}-fault`));
-  $(id).removeAttribute("aria-invalid");
+  const input = $(id);
+  const note = say(input.nextElementSibling);
+  input.ariaInvalid = null;
   try {
-    return await work($(id).value);
+    return await work(input.value);
   } catch (error) {
-    say(note, [error.kind, error.more]);
-    $(id).setAttribute("aria-invalid", "true");
+    say(note, reason(error));
+    input.ariaInvalid = "true";
   }
 };
 
 const entered = async () => {
   const units = Object.create(null);
-  const shown = [];
-  for (const [at, field] of study.fields.entries()) {
-    const { name, hint, categories } = field;
-    let word;
-    units[name] = await checked(`field${at}`, (given) => {
-      word = categories[given];
-      if (hint === "choice" && !word) throw fault("choose_one");
-      word ??= decimal(given.replace(",", "."));
-      return hint === "choice" ? BigInt(given) : unitsOf(field, given);
-    });
-    shown.push(say(make("dt"), named(field)), say(make("dd"), worded(field, word)));
-  }
+  for (const [at, field] of study.fields.entries())
+    units[field.name] = await checked(`field${at}`, (given) => unitsOf(field, given));
   const token = await checked("token", readToken);
-  const wrong = document.querySelector("[aria-invalid=true]");
-  return wrong ? wrong.focus() : { token, units, shown };
+  await checked("sure", () => {
+    if (!$("sure").checked) throw fault("tick");
+  });
+  const wrong = document.querySelector("[aria-invalid]");
+  return wrong ? wrong.focus() : { ...token, units };
 };
 
-const button = (key, onclick, className = "") => say(make("button", { onclick, className }), key);
-
 const receiptCard = ({ place, receipt, signatures }) => {
-  const shown = toHex(receipt);
-  const line = { study: study.id, place, receipt: shown, signatures: signatures.map(toHex) };
+  const [told, ...signed] = [receipt, ...signatures].map((each) => each.toHex());
+  const line = { study: study.id, place, receipt: told, signatures: signed };
   const href = URL.createObjectURL(new Blob([JSON.stringify(line) + "\n"]));
-  const answer = make("p");
-  answer.setAttribute("role", "status");
+  const answer = make("p", { role: "status" });
   const check = async () => {
     say(answer, "looking");
-    const fail = (error) => say(answer, [error.kind, error.more]);
-    await look({ place, receipt }).then(() => say(answer, "counted"), fail);
+    say(answer, await look(line).then(() => "counted", reason));
   };
-  const about = make("dl", {}, say(make("dt"), "place"), make("dd", {}, String(place)));
-  about.append(say(make("dt"), "receipt_code"), make("dd", { className: "code" }, shown));
   return [
-    say(make("h2"), "receipt_title"),
-    say(make("p"), "receipt"),
-    about,
-    say(make("a", { href, download: "receipt.json", className: "button" }), "save"),
-    button("counted?", check, "plain"),
+    saying("h2", "receipt_title"),
+    saying("p", "receipt"),
+    saying("p", ["receipt_code", line], { className: "code" }),
+    saying("a", "save", { href, download: "receipt.json", className: "button" }),
+    saying("button", "counted?", { onclick: check }),
     answer,
+    saying("a", "another", { href: "#token=" }),
   ];
 };
 
-const waitingCard = () => [
-  say(make("h2"), "waiting_title"),
-  say(make("p"), "waiting"),
-  button("again", resume),
-];
-
 const show = async (place) => {
   const kept = await read(place);
-  const old = $(`place${place}`);
-  if (old && kept.boxes) return old;
-  const inside = kept.boxes ? waitingCard() : receiptCard(kept);
-  const card = make("section", { id: `place${place}`, tabIndex: -1 }, ...inside);
+  const id = `place${place}`;
+  const old = $(id);
+  if (old && kept.boxes) return;
+  const waiting = () => [
+    saying("h2", "waiting_title"),
+    saying("p", "waiting"),
+    saying("button", "again", { onclick: resume }),
+  ];
+  const inside = kept.boxes ? waiting() : receiptCard(kept);
+  const card = make("section", { id, tabIndex: -1 }, ...inside);
   old ? old.replaceWith(card) : $("cards").append(card);
-  return card;
 };
-
-const places = () => stored("readonly", (all) => all.getAll());
 
 // send again what waits, now and until all of it has arrived
 let timer;
 const resume = async () => {
   clearTimeout(timer);
-  for (const { place, boxes } of await places()) {
-    if (!boxes) continue;
+  for (const kept of await readAll()) {
+    if (!kept.boxes) continue;
     try {
-      await deliver(place);
+      await deliver(kept);
       say($("fault"));
       say($("status"), "sent");
     } catch (error) {
       say($("status"));
       complain(error);
-      if (PASSING.includes(error.kind)) timer = setTimeout(resume, PAUSE);
+      timer = setTimeout(resume, PAUSE);
     }
-    await show(place);
+    await show(kept.place);
   }
 };
-const PASSING = ["offline", "down", "busy"];
 const PAUSE = 10000;
 
-const confirmed = async ({ token, units }) => {
+const submitted = async (event) => {
+  event.preventDefault();
+  const answer = await entered();
+  if (!answer) return;
   $("send").disabled = true;
   say($("fault"));
   say($("status"), "sending");
   try {
-    await makeBoxes(token, cellOf(study, units));
+    await makeBoxes(answer);
   } catch (error) {
     say($("status"));
-    complain(error, "not_sent");
-    return $("fault").scrollIntoView({ block: "center" });
+    return complain(error, "not_sent").scrollIntoView({ block: "center" });
   } finally {
     $("send").disabled = false;
   }
   history.replaceState(null, "", location.pathname);
   $("answer").reset();
-  $("sure").hidden = true;
-  await show(token.place);
+  $("answer").hidden = true;
+  await show(answer.place);
   await resume();
-  $(`place${token.place}`).focus();
+  $(`place${answer.place}`).focus();
 };
 
 const begin = async () => {
   const answer = await fetch("study.json");
   const found = await answer.json();
-  const [first, second] = found.names;
-  const moments = { opens: new Date(found.opens), closes: new Date(found.closes) };
-  study = { ...found, ...moments, first, second };
-  study.hash = fromBase64(found.hash);
-  study.id = toHex(study.hash);
-  study.keys = found.keys.map(fromBase64);
-  study.boxKeys = found.boxKeys.map(fromBase64);
-  // an older browser ends here, and goes on to show what to do
-  await subtle.generateKey("X25519", false, ["deriveBits"]);
-  await subtle.generateKey("Ed25519", false, ["sign"]);
+  const { dealer, aggregators, ...about } = found.invitation;
+  const told = JSON.parse(about.study);
+  study = { ...told, ...told.settings.people, ...found, dealer: dealer.name };
+  [study.first, study.second] = study.names = aggregators.map(({ name }) => name);
+  study.opens = new Date(study.opens);
+  study.closes = new Date(study.closes);
+  study.hash = Uint8Array.fromBase64(study.hash);
+  study.id = study.hash.toHex();
+  study.keys = study.keys.map((each) => Uint8Array.fromBase64(each));
+  study.boxKeys = aggregators.map(({ box_key }) => Uint8Array.fromBase64(box_key));
+  // an older browser ends here at the latest, and goes on to show what to do
+  await publicOf(random());
+  await sign(random(), study.hash);
 
-  const known = Object.keys(study.texts);
-  const wanted = navigator.languages.map((each) => each.split("-")[0]);
-  language = wanted.find((each) => known.includes(each)) ?? known[0];
-  for (const value of known)
-    $("language").append(make("option", { value, lang: value }, study.texts[value].language));
-  $("language").value = language;
+  for (const [value, { language }] of Object.entries(study.texts))
+    $("language").append(make("option", { value, lang: value }, language));
   $("language").onchange = () => translate($("language").value);
+  const wanted = navigator.languages.map((each) => each.split("-")[0]);
+  translate(wanted.find((each) => each in study.texts) ?? "en");
+  $("language").value = language;
   for (const node of document.querySelectorAll("[data-t]")) say(node, node.dataset.t);
-  say($("question"), "question");
-  for (let at = 1; at <= 5; at++) $("promise").append(say(make("li"), `promise ${at}`));
-  $("fields").append(...study.fields.map(fieldOf));
-  translate(language);
+  for (const key of [1, 2, study.adversary, 4, 5]) $("promise").append(saying("li", `promise ${key}`));
+  $("answer").prepend(...study.fields.map(fieldOf));
+  $("answer").onsubmit = submitted;
 
-  const sent = await places().then((all) => all.filter((each) => each.receipt), complain) ?? [];
+  const sent = ((await readAll().catch(complain)) || []).filter(({ receipt }) => receipt);
   const linked = new URLSearchParams(location.hash.slice(1)).get("token");
   $("token").value = linked ?? "";
-  const own = linked && (await readToken(linked).catch(() => null))?.place;
+  const own = await readToken(linked ?? "").catch(() => ({}));
   const now = new Date(answer.headers.get("date")); // the device's clock may be wrong
   const open = study.opens <= now && now < study.closes;
+  const done = linked === null ? sent.length : sent.some(({ place }) => place === own.place);
   if (!open) say($("status"), now < study.opens ? "early" : "late");
-  $("answer").hidden = !open || (linked ? sent.some((each) => each.place === own) : sent.length > 0);
-  $("another").hidden = !open || !sent.length || !$("answer").hidden;
+  $("answer").hidden = !open || done;
   for (const { place } of sent) await show(place);
   if (sent.length) resume();
 
-  let ready;
-  $("answer").onsubmit = async (event) => {
-    event.preventDefault();
-    ready = await entered();
-    if (!ready) return;
-    $("given").replaceChildren(...ready.shown);
-    $("answer").hidden = true;
-    $("sure").hidden = false;
-    $("sure").focus();
-  };
-  $("send").onclick = () => confirmed(ready);
-  $("change").onclick = $("another").onclick = () => {
-    $("sure").hidden = $("another").hidden = true;
-    $("answer").hidden = false;
-    $("answer").querySelector("input, select").focus();
-  };
-  addEventListener("online", resume);
   addEventListener("hashchange", () => location.reload());
   for (const node of document.body.children) node.hidden = node.id === "start";
 };

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from math import ceil
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import msgspec
 import numpy as np
@@ -20,16 +20,13 @@ from umpc.mpc.arrays import Words
 from umpc.mpc.fss.point import key_bytes
 from umpc.people.messages import Survey, check_counted
 from umpc.protocols.grid.binding import grid_of
-from umpc.protocols.grid.operators.axis import Axis
+from umpc.protocols.grid.operators import Axis, Grid
 from umpc.protocols.people.settings import CountedPeople, PeopleSettings, PeopleTerms
 from umpc.study.document import Study
 from umpc.study.settings import HONEST
 from umpc.study.sizes import Counted, Member
 from umpc.ustat.clear import Columns
 from umpc.ustat.normal_form import FieldAtom
-
-if TYPE_CHECKING:
-    from umpc.protocols.grid.operators import Grid
 
 SHARE = "share"
 """The column of an aggregator: its share of the table, (cells,) of 64-bit words."""
@@ -136,22 +133,19 @@ def form_of(study: Study) -> dict[str, Any]:
 
     Raises: StudyError where an axis is no such polynomial.
     """
-    grid = cast("Grid", grid_of(study))  # it has no levels
+    grid = cast(Grid, grid_of(study))  # it has no levels
     cuts = grid.cuts.points
     fields = []
     for each, schema in zip(study.fields, study.schema, strict=True):
         step, name = schema.resolution, each.name
         fields.append(
-            {
-                "name": name,
+            msgspec.structs.asdict(each)
+            | {
                 "hint": "choice" if schema.categories else "whole" if step == 1 else "decimal",
-                "lower": each.lower,
-                "upper": each.upper,
                 "step": each.step,
                 "ratio": [str(step.numerator), str(step.denominator)],
                 "least": schema.lower_units,
                 "most": schema.upper_units,
-                "categories": schema.categories,
                 "cuts": [ceil(point / step) for point in cuts[name]] if name in cuts else None,
             }
         )
@@ -159,15 +153,19 @@ def form_of(study: Study) -> dict[str, Any]:
 
 
 def _axis_of(axis: Axis) -> dict[str, Any]:
-    """Its lowest value, its size, and its terms: a coefficient and fields, one for each power."""
-    terms = []
+    """Its size, and terms whose sum is its digit: a coefficient and fields, one for each power."""
+    terms = [[str(-axis.low)]]
     for monomial, coefficient in axis.form.terms:
-        plain = [(each.name, power) for each, power in monomial if isinstance(each, FieldAtom)]
-        if len(plain) != len(monomial):
+        names = [
+            each.name
+            for each, power in monomial
+            for _ in range(power)
+            if isinstance(each, FieldAtom)
+        ]
+        if len(names) != sum(power for _, power in monomial):
             raise StudyError(
                 f"a cell of this study is made of {axis.text}, and only sums and products of "
                 "fields have a form in a browser: people answer by `umpc people submit`"
             )
-        names = [name for name, power in plain for _ in range(power)]
         terms.append([str(coefficient), *names])
-    return {"low": str(axis.low), "size": axis.size, "terms": terms}
+    return {"size": axis.size, "terms": terms}
