@@ -111,7 +111,7 @@ test-sql: $(VENV)/.dev  ## read from a real PostgreSQL server, which Debian's pa
 	    else sudo apt-get install -y --no-install-recommends postgresql; fi; }
 	$(BIN)/python -m pytest tests/postgresql
 
-test-pages: $(VENV)/.pages  ## open reports and the approvals' page in headless Chromium, which Debian's package provides if there is none
+test-pages: $(VENV)/.pages  ## open reports, the approvals' page and the page for people in headless Chromium, which Debian's package provides if there is none
 	@{ command -v chromium || command -v chromium-browser || command -v google-chrome; } > /dev/null || \
 	    $$(test "$$(id -u)" = 0 || echo sudo) apt-get install -y --no-install-recommends chromium
 	$(BIN)/python -m pytest tests/chromium

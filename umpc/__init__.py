@@ -24,6 +24,7 @@ of other packages come through entry points (`protocols/registry.py`).
 | `compute/` | where chunks are computed: this thread, all cores, or a site's cluster |
 | `native/` | the compiled code: it loads the library and chooses the instruction set |
 | `people/` | people with one value each: their messages, and the list of their places |
+| `people_page/` | the page on which people answer in a browser, and the relay of their messages |
 | `protocols/` | the protocols that a study can name: for each, what its node and coordinator do |
 | `node/` | the node: a site's process, with its table, policy, approvals and privacy budget |
 | `coordinator/` | the process that proposes a study, leads the nodes, and adds up their shares |

@@ -358,6 +358,7 @@ LIMITS: Limits = {
     "umpc.node.run.link": "FRAME_BYTES MAX_WAITING",
     "umpc.node.table.object_store": "PIECE RETRIES",
     "umpc.people.messages": "PLACES_AT_ONCE",
+    "umpc.people_page.server": "MOST_PER_SECOND SILENT_SECONDS",
     "umpc.planning.prediction": "LEAST_A_CELL MOST_DRAWN",
     "umpc.planning.reference_table": "MOST_RECORDS",
     "umpc.planning.seconds": "LONG_ENOUGH NARROWINGS TRIAL_RECORDS",

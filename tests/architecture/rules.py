@@ -108,6 +108,13 @@ MAY_IMPORT = {
         "umpc.errors",
     ),
     "umpc/people/device.py": (*PROCESS, "msgspec", "umpc.node.table.conversions"),
+    "umpc/people_page/": (
+        *PROCESS,
+        "msgspec",
+        "aiohttp",
+        "umpc.reporting.page",
+        "umpc.people_page",
+    ),
     "umpc/compute/__init__.py": (),
     "umpc/compute/executor.py": (
         "cryptography.x509",

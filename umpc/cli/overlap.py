@@ -52,7 +52,8 @@ def overlap(
             "epsilon": epsilon,
             "identity": identity,
             "nodes": [
-                {"name": name, "address": address} for name, address in (named_value("--site", each) for each in site)
+                {"name": name, "address": address}
+                for name, address in (named_value("--site", each) for each in site)
             ],
         }
         file.write_text(study_text(entries, {}), encoding="utf-8")

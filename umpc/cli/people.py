@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import csv
 import os
 import time
@@ -21,7 +22,7 @@ from umpc.coordinator.client import silent
 from umpc.coordinator.people import open_people
 from umpc.coordinator.studyfile import read_values
 from umpc.enrolment.texts import are_same_digits, grouped
-from umpc.errors import CertificateError, ConfigError, MessageRefused, StudyError
+from umpc.errors import CertificateError, ConfigError, MessageRefused, StudyError, installing
 from umpc.people.device import (
     Device,
     DoorEntry,
@@ -74,6 +75,7 @@ def people() -> None:
       umpc people invite study.toml --count 1000 --tokens tokens.txt
       umpc people open study.toml --into invitation.json --door …
       umpc study run study.toml          after the closing time
+      umpc people page invitation.json   for people with a browser
     A person, with a token of its own and the invitation, which is public:
       umpc people submit invitation.json
       umpc people check invitation.json receipt.json
@@ -340,6 +342,56 @@ def check(invitation: Path, receipts: Path, counted: Path | None) -> None:
                 "organiser"
             )
     click.echo(f"counted: all {len(wanted):,} receipts are on the list of {' and '.join(lists)}")
+
+
+@people.command()
+@INVITATION
+@click.option("--served-by", required=True, help="Who serves the page, as people know it.")
+@click.option("--listen", default="127.0.0.1:8443", show_default=True, help="HOST:PORT.")
+@click.option(
+    "--tls",
+    type=FILE,
+    help="A folder with fullchain.pem and privkey.pem, or one file with both. Without it a reverse "
+    "proxy on this machine speaks TLS.",
+)
+@click.option("--texts", type=FILE, help="JSON: the question, other texts, more languages.")
+def page(
+    invitation: Path, served_by: str, listen: str, tls: Path | None, texts: Path | None
+) -> None:
+    """Serve a page on which people with a token answer in a browser.
+
+    The browser masks and seals each value, and this process relays what it cannot read. Yet people
+    trust whoever serves the page, and the page says who that is. Where aggregators may lie, it is
+    somebody else than the aggregators and the coordinator (docs/people_page.md). Give each person
+    the address with #token=TOKEN behind it, and compare the authority's fingerprint, which is
+    printed, with the organiser's.
+
+    \b
+    umpc people page invitation.json --served-by "Data Trust e.V." --listen 0.0.0.0:8443 \\
+      --tls /etc/letsencrypt/live/HOST --texts texts.json
+    """
+    from umpc.api.study import run_now
+    from umpc.cli.server_options import end_at_signals
+
+    try:
+        from umpc.people_page.server import PeoplePage
+    except ModuleNotFoundError as error:
+        raise ConfigError(
+            f"a page needs {error.name}, which is missing: {installing('people-page')}"
+        ) from None
+    from umpc.people_page.contents import contents_of, read_texts
+
+    contents = contents_of(_invited(invitation), served_by, read_texts(texts))
+
+    async def serve() -> None:
+        done = asyncio.Event()
+        end_at_signals(done)
+        async with PeoplePage(contents).served(listen, tls) as address:
+            click.echo(f"ready: {address}\nSHA-256 of the page's program: {contents.code}")
+            click.echo(f"authority {_authority_of(contents.invited.invitation)}")
+            await done.wait()
+
+    run_now(serve())
 
 
 @contextmanager

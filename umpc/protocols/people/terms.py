@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from math import ceil
+from typing import Any, cast
 
 import msgspec
 import numpy as np
@@ -18,11 +20,13 @@ from umpc.mpc.arrays import Words
 from umpc.mpc.fss.point import key_bytes
 from umpc.people.messages import Survey, check_counted
 from umpc.protocols.grid.binding import grid_of
+from umpc.protocols.grid.operators import Axis, Grid
 from umpc.protocols.people.settings import CountedPeople, PeopleSettings, PeopleTerms
 from umpc.study.document import Study
 from umpc.study.settings import HONEST
 from umpc.study.sizes import Counted, Member
 from umpc.ustat.clear import Columns
+from umpc.ustat.normal_form import FieldAtom
 
 SHARE = "share"
 """The column of an aggregator: its share of the table, (cells,) of 64-bit words."""
@@ -118,3 +122,50 @@ def check_signed(study: Study, members: Sequence[Member], keys: Sequence[bytes])
     check_count(study, {member.name: member for member in members})
     signed = counted_of(study)
     check_counted(messages_of(study), signed.statement, keys, signed.signatures, study.coordinator)
+
+
+def form_of(study: Study) -> dict[str, Any]:
+    """All that a device without a grid needs to make a cell of values, for JSON.
+
+    A cell is a number in mixed radix, with a digit for each axis. An axis is a polynomial of the
+    fields, less its lowest value; for most kernels it is one field. A field with cut points counts
+    as the number of those that it reaches, and any other field as its steps.
+
+    Raises: StudyError where an axis is no such polynomial.
+    """
+    grid = cast(Grid, grid_of(study))  # it has no levels
+    cuts = grid.cuts.points
+    fields = []
+    for each, schema in zip(study.fields, study.schema, strict=True):
+        step, name = schema.resolution, each.name
+        fields.append(
+            msgspec.structs.asdict(each)
+            | {
+                "hint": "choice" if schema.categories else "whole" if step == 1 else "decimal",
+                "step": each.step,
+                "ratio": [str(step.numerator), str(step.denominator)],
+                "least": schema.lower_units,
+                "most": schema.upper_units,
+                "cuts": [ceil(point / step) for point in cuts[name]] if name in cuts else None,
+            }
+        )
+    return {"fields": fields, "axes": [_axis_of(each) for each in grid.layout.axes]}
+
+
+def _axis_of(axis: Axis) -> dict[str, Any]:
+    """Its size, and terms whose sum is its digit: a coefficient and fields, one for each power."""
+    terms = [[str(-axis.low)]]
+    for monomial, coefficient in axis.form.terms:
+        names = [
+            each.name
+            for each, power in monomial
+            for _ in range(power)
+            if isinstance(each, FieldAtom)
+        ]
+        if len(names) != sum(power for _, power in monomial):
+            raise StudyError(
+                f"a cell of this study is made of {axis.text}, and only sums and products of "
+                "fields have a form in a browser: people answer by `umpc people submit`"
+            )
+        terms.append([str(coefficient), *names])
+    return {"size": axis.size, "terms": terms}
