@@ -36,13 +36,13 @@ def overlap(
         --site south=south.example.org:7100 --person patient --epsilon 0.5
     umpc plan study.toml --records 100000,100000 --shared 3012
     """
-    from umpc.api.proposal import refuse_existing
     from umpc.api.study import ProposedStudy
     from umpc.cli.demo_options import named_value
     from umpc.coordinator.studyfile_text import study_text
+    from umpc.text_file import check_new
 
     if site:
-        refuse_existing(file)
+        check_new(file, failure=StudyError)
         if len(site) != 2 or person is None:
             raise StudyError("two sites and a column were expected; give --site twice and --person")
         entries = {

@@ -19,8 +19,7 @@ from typing import Any
 
 import msgspec
 
-from umpc.coordinator.client import silent
-from umpc.coordinator.links import Tell, each
+from umpc.coordinator.links import Tell, each, silent
 from umpc.crypto.signing import is_signature
 from umpc.errors import RemoteProtocolError
 from umpc.people.messages import both_have, check_counted, opened_statement
