@@ -50,7 +50,7 @@ class HajekGridCoordinator(GridCoordinator):
         if self._question:
             raise LocalProtocolError("one question is asked")
         if self._attempt is not None:
-            rings, attempt = [self._attempt.ring], self._attempt.id
+            rings, attempt = [self.attempt.ring], self.attempt.id
         else:
             rings, attempt = [hajek_ring(Sizes.of(self.study, answers))], answers[0].attempt
         self._question = question_of(self._shares(answers, attempt, rings, [1] * len(answers)))
