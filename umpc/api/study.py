@@ -32,10 +32,9 @@ from umpc.coordinator.client import (
     contact_all,
     prepare_study,
     run_study,
-    silent,
 )
 from umpc.coordinator.conductor import Preparation
-from umpc.coordinator.links import Tell
+from umpc.coordinator.links import Tell, silent
 from umpc.coordinator.studyfile import StudyFile, load_study_file
 from umpc.coordinator.studyfile_text import study_text, write_study_file
 from umpc.errors import ProvenLie, StudyError, UmpcError
