@@ -38,6 +38,7 @@ from umpc.people.device import answered_cells, check_invitation, read_receipt
 from umpc.people.places import token_text
 from umpc.people_page.contents import read_texts
 from umpc.study.parts import FieldBins, FieldText
+from umpc.study.settings import LYING_NODES
 
 WIDTHS = (360, 1280)
 VECTORS = Path(__file__).parents[2] / "spec" / "vectors" / "people.json"
@@ -378,6 +379,20 @@ def test_each_step_fits_the_screen_and_has_no_barrier(
     assert doors.cell(place) == answered_cells(doors.study, [ANSWER])[0]
 
 
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_where_aggregators_may_lie_the_page_promises_that(browser, doors, language):
+    liars = PageDoors(doors.study.replaced(adversary=LYING_NODES), doors.identities)
+    with in_thread(people_page(liars)) as address, person(browser, language=language) as page:
+        page.goto(f"{address}#token={token(8)}")
+        told = page.locator("#promise li").nth(2)
+        words = {"en": "even if coordinator and one of", "de": "wenn coordinator und einer von"}
+        assert words[language] in told.inner_text()
+        fill(page)
+        send(page, TEXTS[language])
+        page.get_by_text(TEXTS[language]["sent"]).wait_for()
+    assert liars.cell(8) == answered_cells(liars.study, [ANSWER])[0]
+
+
 def test_a_person_changes_the_language_in_the_middle(browser, address):
     with person(browser) as page:
         page.goto(address)
@@ -474,6 +489,18 @@ def test_a_browser_without_these_curves_says_what_to_do(browser, address):
         page.goto(address)
         page.get_by_text("umpc people submit").first.wait_for()
         assert page.locator("form").is_hidden()
+
+
+def test_a_browser_that_stores_nothing_is_told_before_anything_leaves(browser, address, doors):
+    with person(browser) as page:
+        page.add_init_script(
+            "IDBFactory.prototype.open = () => {"
+            " const asked = {}; setTimeout(() => asked.onerror()); return asked }"
+        )
+        answer(page, address, 11)
+        page.get_by_text(TEXTS["en"]["not_sent"]).wait_for()
+        assert fault(page).startswith("This browser keeps nothing for this page")
+    assert doors.devices == {}
 
 
 def test_a_used_token_is_told_and_nothing_leaves(browser, address, doors):

@@ -335,12 +335,11 @@ const resume = async () => {
     } catch (error) {
       say($("status"));
       complain(error);
-      timer = setTimeout(resume, PAUSE);
+      timer = setTimeout(resume, 10000);
     }
     await show(kept.place);
   }
 };
-const PAUSE = 10000;
 
 const submitted = async (event) => {
   event.preventDefault();
@@ -393,7 +392,8 @@ const begin = async () => {
   $("answer").prepend(...study.fields.map(fieldOf));
   $("answer").onsubmit = submitted;
 
-  const sent = ((await readAll().catch(complain)) || []).filter(({ receipt }) => receipt);
+  const kept = await readAll().catch((error) => complain(error) && []);
+  const sent = kept.filter(({ receipt }) => receipt);
   const linked = new URLSearchParams(location.hash.slice(1)).get("token");
   $("token").value = linked ?? "";
   const own = await readToken(linked ?? "").catch(() => ({}));

@@ -220,6 +220,8 @@ def renewed_context(path: Path) -> ssl.SSLContext:
             ) from error
         return made
 
+    first = latest = loaded()
+
     def choose(connection: ssl.SSLObject, *_: object) -> None:
         nonlocal latest
         try:
@@ -229,6 +231,5 @@ def renewed_context(path: Path) -> ssl.SSLContext:
             log.error("%s", error.message)
         connection.context = latest
 
-    first = latest = loaded()
     first.sni_callback = choose
     return first
