@@ -55,8 +55,8 @@ def texts(
 ) -> list[bytes]:
     """A text of each person and of 4t dummies: 2t for the noise of each site.
 
-    This site takes all dummies for the other site's noise. For its own noise it takes t + noise, and
-    t − noise that hold its secret, which nobody else can make.
+    This site takes all dummies for the other site's noise. For its own noise it takes t + noise,
+    and t − noise that hold its secret, which nobody else can make.
     """
     found = [b"person" + study + each.encode() for each in people]
     for whose in (0, 1):
