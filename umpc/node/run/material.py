@@ -66,7 +66,7 @@ class Material:
         if dealer is None or mesh is None or not mesh.asks_early:
             return
         self._call = DealerCall(dealer, side.study)
-        self._dialled = asyncio.create_task(self._run.site.dial_dealer(self._call))
+        self._dialled = asyncio.create_task(self._run.site.dial_helper(self._call))
         # A dealer that nobody asks any more need not have answered.
         self._dialled.add_done_callback(lambda done: done.cancelled() or done.exception())
 
@@ -102,7 +102,7 @@ class Material:
             raise LocalProtocolError("material was asked for in a study without a dealer")
         if self._call is None:
             self._call = DealerCall(study.dealer, study)
-            await self._run.site.dial_dealer(self._call)
+            await self._run.site.dial_helper(self._call)
             facts = attempt.members, openings, signatures
             await self._call.ask(codec.deal_request(study.encode(), *facts))
         node = study.index_of(self._run.site.name)
