@@ -40,11 +40,7 @@ class MemoryStream:
 
     def feed(self, sink: Callable[[Any], None], takes: Callable[[], bool]) -> StreamReader[Any]:
         """Give each message to a sink, as `RpcStream.feed` does."""
-        reader: StreamReader[Any] = StreamReader(
-            self, lambda message: message, None, lambda _: None, lambda: lost(self.peer, self.step)
-        )
-        reader.feed(sink, takes)
-        return reader
+        return _fed(self, sink, takes)
 
     def violation(self, action: str) -> UmpcError:
         raise AssertionError(action)
@@ -78,10 +74,27 @@ class MemoryDealer:
     async def next(self, step: str) -> list[Frame]:
         return [self._frames().popleft()]
 
+    async def read(self) -> list[Frame]:
+        return await self.next("prepare")
+
+    def feed(self, sink: Callable[[Any], None], takes: Callable[[], bool]) -> StreamReader[Any]:
+        """Give each message to a sink, as `RpcStream.feed` does."""
+        return _fed(self, sink, takes)
+
     def violation(self, action: str) -> UmpcError:
         raise AssertionError(action)
 
     def cancel(self) -> None: ...
+
+
+def _fed(
+    source: MemoryStream | MemoryDealer, sink: Callable[[Any], None], takes: Callable[[], bool]
+) -> StreamReader[Any]:
+    reader: StreamReader[Any] = StreamReader(
+        source, lambda message: message, None, lambda _: None, lambda: lost(source.peer, "prepare")
+    )
+    reader.feed(sink, takes)
+    return reader
 
 
 class MemoryLedger:

@@ -217,7 +217,7 @@ class Session:
             self._tasks.append(asyncio.create_task(made.pump()))
             return made
 
-        async def dial_dealer(call: Any) -> None:
+        async def dial_helper(call: Any) -> None:
             call.stream = MemoryDealer(lambda: self._dealt[node])
 
         def unused(*_: Any) -> Any:
@@ -236,9 +236,8 @@ class Session:
             permit_delta=lambda _: None,
             dial=link,
             await_link=link,
-            dial_dealer=dial_dealer,
+            dial_helper=dial_helper,
             open_spool=unused,
-            open_delivery=unused,
         )
 
     def _deal(self, attempt: SharedAttempt) -> None:

@@ -186,10 +186,9 @@ class NodeBatch:
 
 @dataclass(frozen=True)
 class SentInWave:
-    """One message of a chunk. sender: the node. round: from 1."""
+    """One message of a chunk. sender: the node."""
 
     chunk: Chunk
-    round: int
     sender: int
     message: Message
 
@@ -201,24 +200,22 @@ def run_wave(batches: Sequence[NodeBatch]) -> tuple[dict[tuple[int, Chunk], Any]
     """
     results: dict[tuple[int, Chunk], Any] = {}
     sent: list[SentInWave] = []
-    heard: dict[tuple[int, Chunk], Message] = {}
+    heard: dict[tuple[int, Chunk], Message] | None = None
     running = list(batches)
-    number = 0
     while running:
         said: dict[tuple[int, Chunk], Message] = {}
         going = []
         for batch in running:
             keys = [(batch.node, chunk) for chunk in batch.chunks]
-            answer = resume(batch.rounds, _replies(batch, heard) if number else None)
+            answer = resume(batch.rounds, None if heard is None else _replies(batch, heard))
             if isinstance(answer, Finished):
                 results.update(zip(keys, answer.result, strict=True))
             else:
                 said.update(zip(keys, answer, strict=True))
                 going.append(batch)
-        number += 1
         for (node, chunk), message in said.items():
             if message.width:
-                sent.append(SentInWave(chunk, number, node, message))
+                sent.append(SentInWave(chunk, node, message))
         heard, running = said, going
     return results, sent
 

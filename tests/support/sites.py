@@ -24,9 +24,8 @@ def site_of(ledger: Ledger, **parts: Any) -> Site:
             "permit_delta",
             "dial",
             "await_link",
-            "dial_dealer",
+            "dial_helper",
             "open_spool",
-            "open_delivery",
         ),
         unused,
     )

@@ -19,8 +19,8 @@ from umpc.transport.identity import (
     Identity,
     credentials_of,
     load_identity,
+    verifier_at_any_date,
     verifier_of,
-    verifier_of_members,
 )
 
 STUDY = bytes(32)
@@ -102,10 +102,10 @@ def test_a_revoked_certificate_blames_its_holder_at_once(site):
 def test_shufflers_take_members_of_an_earlier_run_whose_certificates_have_ended(site):
     old, shuffler = site(now=LONG_AGO), site("shuffler", "shuffler")
     told = sign_member(STUDY, MEMBER, credentials_of(old))
-    check_member(STUDY, told, verifier_of_members(shuffler), "north", "prepare")
+    check_member(STUDY, told, verifier_at_any_date(shuffler.ca_pem), "north", "prepare")
     foreign = sign_member(STUDY, MEMBER, credentials_of(site(authority="theirs")))
     with pytest.raises(CertificateError):
-        check_member(STUDY, foreign, verifier_of_members(shuffler), "north", "prepare")
+        check_member(STUDY, foreign, verifier_at_any_date(shuffler.ca_pem), "north", "prepare")
 
 
 def test_a_check_as_of_now_reads_neither_the_folder_nor_the_clock_again(site):

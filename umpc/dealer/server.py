@@ -64,7 +64,6 @@ from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk
 from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
-from umpc.protocol_version import PROTOCOL
 from umpc.protocols.base.protocol import AnsweringDealer, CheckingDealer, Dealing
 from umpc.protocols.people.terms import survey_of, terms_of
 from umpc.protocols.registry import attempt_of, decode_study, load_all, protocol_of
@@ -73,6 +72,7 @@ from umpc.study.document import Study
 from umpc.study.messages import Frame
 from umpc.transport.blocking import KEY_BYTES, pulled, told
 from umpc.transport.connections import MAX_FRAME, of_own_end
+from umpc.transport.greeting import Greeted
 from umpc.transport.identity import Identity, credentials_of, verifier_of
 from umpc.transport.patience import time_limit
 from umpc.transport.status import blame_of, refusal_of, status_of
@@ -96,7 +96,7 @@ former. An honest node asks once, so that shows nobody anything.
 """
 
 
-class DealerServer(rpc.DealerServicer):
+class DealerServer(Greeted, rpc.DealerServicer):
     """The calls to a dealer.
 
     Args:
@@ -127,10 +127,6 @@ class DealerServer(rpc.DealerServicer):
         """Dealt attempts that the dealer answers about, by their id, the oldest first."""
         self._deriving: dict[bytes, asyncio.Task[SharedAttempt]] = {}
         self._attempts: WeakValueDictionary[bytes, SharedAttempt] = WeakValueDictionary()
-
-    async def Hello(self, request: pb.HelloRequest, context: AnyContext) -> pb.HelloReply:
-        """Say who is there."""
-        return pb.HelloReply(name=self.identity.name, role=self.identity.role, version=PROTOCOL)
 
     async def Deal(
         self, requests: AsyncIterator[pb.DealRequest], context: AnyContext

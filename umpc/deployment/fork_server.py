@@ -27,7 +27,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import IO, Any, cast
 
-from umpc.deployment.processes import UMPC, Start
+from umpc.deployment.processes import UMPC, Process, Start
 from umpc.errors import PeerUnavailable
 
 PR_SET_CHILD_SUBREAPER = 36
@@ -68,9 +68,7 @@ def fork_server() -> Iterator[Start]:
     with started as server, ours:
         its.close()
 
-        def start(
-            command: Sequence[str], **options: Any
-        ) -> subprocess.Popen[bytes] | ForkedProcess:
+        def start(command: Sequence[str], **options: Any) -> Process:
             if tuple(command[: len(UMPC)]) != UMPC:
                 return subprocess.Popen(command, **options)
             return ForkedProcess(ours, command[len(UMPC) :], **options)

@@ -17,18 +17,32 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import IO, TYPE_CHECKING, Any, Protocol
 
 from umpc.errors import PeerUnavailable, UmpcError
 from umpc.protocols.registry import protocol_of
 
 if TYPE_CHECKING:
-    from umpc.deployment.fork_server import ForkedProcess
     from umpc.study.document import Study
 
 
-Process: TypeAlias = "subprocess.Popen[bytes] | ForkedProcess"
-Start = Callable[..., "Process"]
+class Process(Protocol):
+    """The part of `subprocess.Popen` that is used here; a forked process has it too."""
+
+    pid: int
+    stdin: IO[bytes] | None
+    stdout: IO[bytes] | None
+
+    @property
+    def returncode(self) -> int | Any: ...
+    def poll(self) -> int | None: ...
+    def wait(self, timeout: float | None = None) -> int: ...
+    def send_signal(self, number: int, /) -> None: ...
+    def terminate(self) -> None: ...
+    def kill(self) -> None: ...
+
+
+Start = Callable[..., Process]
 """Start a process, with the arguments of `subprocess.Popen`."""
 Environment = Mapping[str, Mapping[str, str]]
 

@@ -27,10 +27,8 @@ whoever answers there.
 
 from __future__ import annotations
 
-import fcntl
 import hmac
 import json
-import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -42,7 +40,7 @@ from umpc.enrolment.texts import Request, parse_time
 from umpc.errors import CertificateError, ConfigError
 from umpc.transport.authority import Issued
 from umpc.transport.certificates import check_name, clock, names_of
-from umpc.transport.files import read_file, unwritten, write_durably
+from umpc.transport.files import flocked, read_file, write_durably, writing
 from umpc.transport.identity import load_revoked
 
 INVITED = "invited"
@@ -103,11 +101,8 @@ class Register:
     def put(self, enrolment: Enrolment) -> None:
         """Write an enrolment, on disk when this returns. Raises: CertificateError."""
         path = self._path(enrolment.name, enrolment.role)
-        try:
-            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with writing(path):
             write_durably(path, json.dumps(asdict(enrolment), indent=1).encode())
-        except OSError as error:
-            raise unwritten(path, error) from None
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -115,16 +110,9 @@ class Register:
 
         Raises: CertificateError if the system refuses.
         """
-        try:
-            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            file = os.open(self._folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
-        except OSError as error:
-            raise unwritten(self._folder, error) from None
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX)
+        lock = self._folder / "lock"
+        with writing(lock), flocked(lock):
             yield
-        finally:
-            os.close(file)
 
     def all(self) -> Iterator[Enrolment]:
         """Return every enrolment, in the order of role and name. Raises: CertificateError."""

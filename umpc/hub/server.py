@@ -114,7 +114,8 @@ class HubServer(rpc.HubServicer):
             # A process that has a new certificate by now dials anew, so a refused one is expected.
             del self._changed[seat]
             self._wake(self.relay.leave(seat, for_good=has_left))
-            asyncio.get_running_loop().call_later(self._grace, self._expire, seat)
+            later = asyncio.get_running_loop().call_later
+            later(self._grace, lambda: self._wake(self.relay.expire(seat)))
             self._ended()
             if refusal is None:
                 log.info("%s has left" if has_left else "the connection of %s broke", peer)
@@ -215,9 +216,6 @@ class HubServer(rpc.HubServicer):
             passed = await counted_sleep(PULSE_SECONDS)
             silent = silent + passed if seat.heard == heard else 0.0
             peer_of(context, revoked=self._identity.latest().revoked)
-
-    def _expire(self, seat: Seat) -> None:
-        self._wake(self.relay.expire(seat))
 
     def _wake(self, seats: list[Seat]) -> None:
         for seat in seats:

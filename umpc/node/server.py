@@ -47,11 +47,11 @@ from umpc.node.spool import room_for
 from umpc.node.standing import Standing
 from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
-from umpc.protocol_version import PROTOCOL
 from umpc.study import document
 from umpc.study import messages as m
 from umpc.text_file import keep_evidence
 from umpc.transport.connections import of_own_end
+from umpc.transport.greeting import Greeted
 from umpc.transport.identity import Identity, credentials_of
 from umpc.transport.status import status_of
 from umpc.transport.stream_reader import lost
@@ -77,7 +77,7 @@ StudyContext = Context[pb.CoordinatorMessage, pb.NodeMessage]
 PeerContext = Context[pb.PeerMessage, pb.PeerMessage]
 
 
-class NodeServer(PeopleCalls, rpc.NodeServicer):
+class NodeServer(PeopleCalls, Greeted, rpc.NodeServicer):
     """The calls to a node.
 
     Args:
@@ -119,9 +119,8 @@ class NodeServer(PeopleCalls, rpc.NodeServicer):
             checking=admission.checking,
             dial=self.links.dial,
             await_link=self.links.wait_for,
-            dial_dealer=lambda call: call.connect(self.identity),
+            dial_helper=lambda call: call.connect(self.identity),
             open_spool=partial(room_for, dataset.config.ledger.parent, self.identity.name),
-            open_delivery=lambda delivery: delivery.open(self.identity),
             record=dataset.audit.append,
             keep=partial(keep_evidence, dataset.config.ledger),
             add_charge=partial(add_missing_charge, dataset.audit, dataset.ledger.history),
@@ -152,10 +151,6 @@ class NodeServer(PeopleCalls, rpc.NodeServicer):
                 dataset.people.close()
 
     # ---- calls from outside ------------------------------------------------------------------
-
-    async def Hello(self, request: pb.HelloRequest, context: AnyContext) -> pb.HelloReply:
-        """Say who is there."""
-        return pb.HelloReply(name=self.identity.name, role=self.identity.role, version=PROTOCOL)
 
     async def Contact(self, request: pb.ContactRequest, context: AnyContext) -> pb.ContactReply:
         """Call the other processes of a study, and say which of them answer."""

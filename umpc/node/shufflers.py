@@ -98,7 +98,7 @@ class ShufflerStreams:
             ShufflerStream(each, attempt, study.seconds_per_step) for each in study.shufflers
         ]
 
-    async def open(self, identity: Identity) -> None:
+    async def connect(self, identity: Identity) -> None:
         """Open both. Raises: PeerUnavailable, or what a shuffler has against the attempt."""
         await together(stream.open(identity, self._begin) for stream in self._streams)
 

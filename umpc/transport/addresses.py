@@ -98,7 +98,8 @@ def tls_1_3() -> ssl.SSLContext:
 # --- proxy ----------------------------------------------------------------------------------------
 
 VARIABLE = "https_proxy"
-MOST_ANSWER_BYTES = 16_384
+MOST_STATUS_BYTES = 16_384
+Headers = list[tuple[str, str]]
 
 
 @dataclass(frozen=True, repr=False)
@@ -120,23 +121,23 @@ class Proxy:
         plain = socket.create_connection((self.host, self.port), timeout)
         try:
             plain.sendall(self._request(host, port))
-            answer = _answer(plain)
-            if not _opens_tunnel(answer):
+            status, headers = _answer(plain)
+            is_page = any("html" in each.lower() for each in _values(headers, "content-type"))
+            if status[:1] != "2" or is_page:  # as RFC 9110 has it for CONNECT
                 raise PeerUnavailable(
                     f"the proxy {self.place} opens no way to {host}:{port}: "
-                    f"it answered {_status(answer)!r}; {self._advice(answer)}"
+                    f"it answered {status!r}; {self._advice(status, headers)}"
                 )
         except BaseException:
             plain.close()
             raise
         return plain
 
-    def _advice(self, answer: bytes) -> str:
+    def _advice(self, status: str, headers: Headers) -> str:
         """Return what to do where the proxy did not open a tunnel."""
-        if _status(answer).startswith("407"):
-            offered = [
-                value.split()[0] for value in _headers(answer, "proxy-authenticate") if value
-            ]
+        if status.startswith("407"):
+            asked = _values(headers, "proxy-authenticate")
+            offered = [value.split()[0] for value in asked if value]
             if offered and "basic" not in map(str.lower, offered):
                 return (
                     f"it takes a name by {', '.join(offered)} only, and umpc speaks Basic: ask the "
@@ -148,7 +149,7 @@ class Proxy:
                     "characters than letters and digits as %21"
                 )
             return f"it wants a name and a password: write {VARIABLE}=http://NAME:PASSWORD@{self.place}"
-        if _status(answer)[:1] == "2":
+        if status[:1] == "2":
             return (
                 "and with a page, not with a tunnel, as a page for logging in does: ask the site's "
                 "network administrator"
@@ -197,40 +198,29 @@ def _place(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
-def _answer(plain: socket.socket) -> bytes:
-    """Read the proxy's answer, up to its empty line, and not a byte of what follows."""
-    answer = b""
-    while not answer.endswith(b"\r\n\r\n"):
-        byte = plain.recv(1)
-        if not byte or len(answer) > MOST_ANSWER_BYTES:
-            break
-        answer += byte
-    return answer
+def _answer(plain: socket.socket) -> tuple[str, Headers]:
+    """Read a proxy's status, as in "403 Forbidden", and its headers; not a byte of what follows."""
+    from http.client import HTTPException, parse_headers  # see `proxy_to`
+
+    with plain.makefile("rb", buffering=0) as answer:
+        first = answer.readline(MOST_STATUS_BYTES).decode("ascii", "replace")
+        version, _, status = first.partition(" ")
+        try:
+            if version.startswith("HTTP/1."):
+                found = parse_headers(answer).items()
+                return _printable(status), [(key.lower(), _printable(text)) for key, text in found]
+        except HTTPException:
+            pass
+    return "no HTTP answer", []
 
 
-def _opens_tunnel(answer: bytes) -> bool:
-    """Whether an answer is a success without a page, as RFC 9110 has it for CONNECT."""
-    is_page = any("html" in value.lower() for value in _headers(answer, "content-type"))
-    return _status(answer)[:1] == "2" and not is_page
+def _values(headers: Headers, name: str) -> list[str]:
+    return [value for key, value in headers if key == name]
 
 
-def _headers(answer: bytes, name: str) -> list[str]:
-    """Return all values of a header, without what a terminal would not print."""
-    found = []
-    for line in answer.decode("ascii", "replace").split("\r\n")[1:]:
-        key, _, value = line.partition(":")
-        if key.strip().lower() == name:
-            found.append("".join(each for each in value if each.isprintable()).strip()[:80])
-    return found
-
-
-def _status(answer: bytes) -> str:
-    """Return the status of an answer, as in "403 Forbidden"."""
-    first = answer.split(b"\r\n", 1)[0].decode("ascii", "replace")
-    version, _, status = first.partition(" ")
-    if not version.startswith("HTTP/1."):
-        return "no HTTP answer"
-    return "".join(each for each in status if each.isprintable())[:80]
+def _printable(text: str) -> str:
+    """Return a text without what a terminal would not print."""
+    return "".join(each for each in text if each.isprintable()).strip()[:80]
 
 
 # --- listening ------------------------------------------------------------------------------------

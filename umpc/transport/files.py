@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import shutil
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from umpc.errors import CertificateError
@@ -121,29 +123,42 @@ def write_public(path: Path, content: bytes) -> None:
     Several processes may write the same file.
     """
     draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with writing(path):
         write_durably(path, content, draft=draft, mode=0o666)
-    except OSError as error:
-        raise unwritten(path, error) from None
 
 
 def write_secret(path: Path, content: bytes) -> None:
     """Write a new file that only its owner can read. Raises: CertificateError, and leaves none."""
+    with writing(path):
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            _fill(descriptor, content)
+        except OSError:
+            path.unlink(missing_ok=True)
+            raise
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Make the folder of a file of an identity or an authority, which the block writes.
+
+    Raises: CertificateError where the system refuses.
+    """
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        yield
     except OSError as error:
-        raise unwritten(path, error) from None
+        raise CertificateError(
+            f"{path} cannot be written ({error.strerror}): make room, or check owner and mode"
+        ) from None
+
+
+@contextmanager
+def flocked(path: Path, flags: int = 0) -> Iterator[int]:
+    """Open a file, which may be new, and hold its lock in the block. Raises: OSError."""
+    file = os.open(path, os.O_RDWR | os.O_CREAT | flags, 0o600)
     try:
-        _fill(descriptor, content)
-    except OSError as error:
-        path.unlink(missing_ok=True)
-        raise unwritten(path, error) from None
-
-
-def unwritten(path: Path, error: OSError) -> CertificateError:
-    """The error where a file of an identity or an authority cannot be written."""
-    return CertificateError(
-        f"{path} cannot be written ({error.strerror}): make room, or check owner and mode"
-    )
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield file
+    finally:
+        os.close(file)

@@ -8,7 +8,7 @@ from umpc.protocol_version import PROTOCOL
 from umpc.transport.identity import Identity
 from umpc.transport.status import error_of
 from umpc.transport.stream import CONNECT_SECONDS, connect
-from umpc.transport.tls import Stub, dealer_stub, grpc, node_stub, shuffler_stub
+from umpc.transport.tls import AnyContext, Stub, dealer_stub, grpc, node_stub, shuffler_stub
 
 STUBS: dict[str, Stub] = {
     "node": node_stub,
@@ -47,3 +47,13 @@ async def greet_or_fail(identity: Identity, role: str, name: str, address: str) 
         return await greet(identity, role, name, address)
     except UmpcError as error:
         return error
+
+
+class Greeted:
+    """A server that others ask who is there."""
+
+    identity: Identity
+
+    async def Hello(self, request: pb.HelloRequest, context: AnyContext) -> pb.HelloReply:
+        """Say who is there."""
+        return pb.HelloReply(name=self.identity.name, role=self.identity.role, version=PROTOCOL)

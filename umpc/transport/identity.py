@@ -18,7 +18,7 @@ others.
 
     credentials_of(identity)      a node signs, and checks what all nodes signed
     verifier_of(identity)            coordinator and dealer only check
-    verifier_of_members(identity)         shufflers: also certificates that have ended since
+    verifier_at_any_date(ca_pem)          shufflers: also certificates that have ended since
 
 Each call reads the clock, and the list of revoked certificates if there is one. Protocol code does
 neither.
@@ -357,17 +357,12 @@ class _Verifier:
         return _Verifier(self._identity.latest(), clock())
 
 
-def verifier_of_members(identity: Identity) -> Verify:
-    """The check in members of an earlier run: of the identity's authority, whatever the date.
+def verifier_at_any_date(ca_pem: bytes) -> Verify:
+    """The check in members of an earlier run: of one authority, whatever the date.
 
     A release is sent to shufflers again, maybe after a member's certificate has ended. Each node
     that calls then shows the certificate that it has now.
     """
-    return verifier_at_any_date(identity.ca_pem)
-
-
-def verifier_at_any_date(ca_pem: bytes) -> Verify:
-    """`verifier_of_members` for somebody without an identity. Args: ca_pem: the authority."""
     return lambda der: _holder(der, ca_pem)
 
 

@@ -33,7 +33,7 @@ from umpc.protocols.registry import attempt_of, decode_study, load_all
 from umpc.study.attempt import Attempt, check_agreed, check_openings
 from umpc.study.document import Study
 from umpc.transport.connections import LATE_SECONDS, of_own_end
-from umpc.transport.identity import Identity, verifier_of_members
+from umpc.transport.identity import Identity, verifier_at_any_date
 from umpc.transport.patience import time_limit
 from umpc.transport.status import blame_of, error_of, refusal_of, status_of
 from umpc.transport.stream import CONNECT_SECONDS, connect
@@ -79,7 +79,7 @@ class ShufflerServer(rpc.ShufflerServicer):
         load_all()
         self.identity = identity
         self.finished = finished
-        self.verify = verify or verifier_of_members(identity)
+        self.verify = verify or verifier_at_any_date(identity.ca_pem)
         self._runs: dict[bytes, ShuffleRun] = {}
         self.remembered: dict[bytes, Seen] = {}
         """Digests of what nodes delivered, by the attempt's id, the latest runs at the end."""

@@ -18,7 +18,7 @@ from umpc.protocols.base.node import NodeSide
 
 def dealt_run(dial: Any, nodes: int = 2, **changes: Any) -> tuple[Material, NodeSide]:
     """The material of a run whose site dials the dealer so, and its node's side, which agreed."""
-    run = run_of(idle_site(dial_dealer=dial), "coordinator", unused, unused)
+    run = run_of(idle_site(dial_helper=dial), "coordinator", unused, unused)
     return Material(run), Run((3,) * nodes, **changes).agree().nodes[0]
 
 

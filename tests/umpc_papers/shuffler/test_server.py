@@ -71,7 +71,7 @@ class Place:
         kept = self.deliveries[number]
         delivery = self.streams(kept)
         self.closing.callback(delivery.close)
-        await delivery.open(self.identities[caller or f"node-{number}"])
+        await delivery.connect(self.identities[caller or f"node-{number}"])
         return delivery
 
     def streams(self, kept: m.Delivery) -> ShufflerStreams:

@@ -35,7 +35,6 @@ row before the last one. A row holds no value of a table, no share and no number
 
 from __future__ import annotations
 
-import fcntl
 import hmac
 import json
 import os
@@ -51,6 +50,7 @@ from umpc.errors import ApprovalPending, AuditError, DataError, DpError, StudyEr
 from umpc.node.budget.ledger_place import Place, read_key, utc_text
 from umpc.node.policy import Policy
 from umpc.study.document import Study
+from umpc.transport.files import flocked
 
 
 def trail_beside(ledger: Path) -> Path:
@@ -124,12 +124,8 @@ class AuditTrail:
     def _locked(self) -> Iterator[int]:
         """Hold the open file and its lock. Raises: AuditError if the system refuses."""
         try:
-            file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX)
+            with flocked(self.path, os.O_APPEND) as file:
                 yield file
-            finally:
-                os.close(file)
         except OSError as error:
             raise AuditError(
                 f"audit trail {self.path}: a readable and writable file was expected, and the "

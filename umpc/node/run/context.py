@@ -59,9 +59,8 @@ class Site:
     dial: a link to a peer that comes later in the study.
     await_link: the link that an earlier peer dials. Both take the study, the peer's index, the
         meeting's name, and the `StandingWith` the peer where the run may use a channel, or None.
-    dial_dealer: connects a `DealerCall` or an `AnswerCall`.
+    dial_helper: connects a `DealerCall`, an `AnswerCall` or the `ShufflerStreams`.
     open_spool: room on disk for so many bytes.
-    open_delivery: opens the streams to the shufflers.
     record: appends rows to the audit trail, on disk when it returns.
     keep: puts evidence of a lie into a file, and returns its path.
     add_charge: appends the row of a released study's charge where the trail has none.
@@ -81,9 +80,8 @@ class Site:
     permit_delta: Callable[[Fraction], None]
     dial: Callable[..., Awaitable[Any]]
     await_link: Callable[..., Awaitable[Any]]
-    dial_dealer: Callable[..., Coroutine[Any, Any, None]]
+    dial_helper: Callable[..., Coroutine[Any, Any, None]]
     open_spool: Callable[[Study, int], Spool]
-    open_delivery: Callable[..., Awaitable[None]]
     check: Callable[[Study], None] = lambda study: None
     released: Callable[[Study], None] = lambda study: None
     checking: Callable[[Study, bool], None] = lambda study, passed: None

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from umpc.crypto.prg import SEED_BYTES
-from umpc.errors import LocalProtocolError, MpcError, UmpcError
+from umpc.errors import MpcError, UmpcError
 from umpc.failpoints import failpoint
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.chunks import Chunk
@@ -22,9 +22,8 @@ from umpc.node.spool import TAG_BYTES, Spool
 from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.protocols.base.node import MeshSide, NodeSide
-from umpc.study.document import Study
+from umpc.study.document import Study, dealer_of
 from umpc.study.messages import Frame, Key
-from umpc.study.parts import Participant
 from umpc.transport.identity import Identity
 from umpc.transport.stream import RpcStream
 from umpc.transport.stream_reader import StreamReader
@@ -62,13 +61,8 @@ class Material:
         The coordinator waits for the other nodes meanwhile, and the dealer has nothing to do. One
         that cannot be reached is told of when it is asked.
         """
-        dealer, mesh = side.study.dealer, side.mesh
-        if dealer is None or mesh is None or not mesh.asks_early:
-            return
-        self._call = DealerCall(dealer, side.study)
-        self._dialled = asyncio.create_task(self._run.site.dial_dealer(self._call))
-        # A dealer that nobody asks any more need not have answered.
-        self._dialled.add_done_callback(lambda done: done.cancelled() or done.exception())
+        if side.study.dealer is not None and side.mesh is not None and side.mesh.asks_early:
+            self._dial(side.study)
 
     async def ask(self, side: NodeSide, openings: Sequence[bytes]) -> None:
         """Ask the dealer that was dialled for material, before E is expanded.
@@ -76,12 +70,22 @@ class Material:
         The dealer then expands E at the same time. All that it is told are public facts that every
         node has signed. Raises: PeerUnavailable, CertificateError.
         """
-        if self._call is None or self._dialled is None or side.mesh is None:
-            return
-        facts = side.mesh.members, openings, side.signatures
-        request = codec.deal_request(side.study.encode(), *facts)
-        await self._dialled
-        await self._call.ask(request)
+        if self._call is not None and side.mesh is not None:
+            await self._ask(side.study, side.mesh.members, openings, side.signatures)
+
+    def _dial(self, study: Study) -> DealerCall:
+        call = self._call = DealerCall(study)
+        self._dialled = asyncio.create_task(self._run.site.dial_helper(call))
+        # A dealer that nobody asks any more need not have answered.
+        self._dialled.add_done_callback(lambda done: done.cancelled() or done.exception())
+        return call
+
+    async def _ask(self, study: Study, *facts: Any) -> None:
+        """Ask the dealer. Args: facts: as of `codec.deal_request`."""
+        request = codec.deal_request(study.encode(), *facts)
+        if self._dialled is not None and self._call is not None:
+            await self._dialled
+            await self._call.ask(request)
 
     async def open(
         self,
@@ -97,16 +101,12 @@ class Material:
         if not attempt.needs_dealer:
             self.hang_up()
             return os.urandom(SEED_BYTES)
-        study = attempt.study
-        if study.dealer is None:
-            raise LocalProtocolError("material was asked for in a study without a dealer")
-        if self._call is None:
-            self._call = DealerCall(study.dealer, study)
-            await self._run.site.dial_dealer(self._call)
-            facts = attempt.members, openings, signatures
-            await self._call.ask(codec.deal_request(study.encode(), *facts))
+        study, call = attempt.study, self._call
+        if call is None:
+            call = self._dial(study)
+            await self._ask(study, attempt.members, openings, signatures)
         node = study.index_of(self._run.site.name)
-        self.reader = MaterialReader(self._call.stream, attempt, node, chunks)
+        self.reader = MaterialReader(call.stream, attempt, node, chunks)
         seed = await self.reader.seed()
         self._pump = asyncio.create_task(self.reader.pump(self._run.guard.note))
         return seed
@@ -179,12 +179,12 @@ class Material:
 class DealerCall:
     """One node's call to the study's dealer for the material of one attempt."""
 
-    def __init__(self, dealer: Participant, study: Study):
-        self._dealer = dealer
+    def __init__(self, study: Study):
+        name, self._address = dealer_of(study)
         self._patience = study.seconds_per_step
         # It reads on demand, so that the reader's window is all that this node holds.
         self.stream: DealerStream = RpcStream(
-            dealer.name,
+            name,
             "prepare",
             codec.decode_frames,
             ahead=0,
@@ -196,7 +196,7 @@ class DealerCall:
 
         Raises: PeerUnavailable, CertificateError.
         """
-        await self.stream.connect(identity, "dealer", self._dealer.address, self._patience)
+        await self.stream.connect(identity, "dealer", self._address, self._patience)
 
     async def ask(self, request: pb.DealRequest) -> None:
         """Ask for the material of an attempt that all nodes have agreed to.

@@ -191,7 +191,7 @@ async def reach_shufflers(run: RunContext, others: Others, attempt: bytes, *fact
     Args: facts: the members, their openings, and their signatures of all members.
     """
     others.shufflers = ShufflerStreams(run.study, attempt, *facts)
-    await run.site.open_delivery(others.shufflers)
+    await run.site.dial_helper(others.shufflers)
 
 
 async def _prepare_mesh(

@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from umpc.compute.executor import Executor
-from umpc.crypto.rounds import Message, Outgoing, check_reply
-from umpc.errors import EncodingError, LocalProtocolError, RemoteProtocolError
+from umpc.crypto.rounds import Finished, Message, Outgoing, check_reply, resume, silence
+from umpc.errors import EncodingError, RemoteProtocolError
 from umpc.failpoints import failpoint
 from umpc.mpc.chunks import Chunk
 from umpc.mpc.masked.plan import Program as MaskedProgram
@@ -36,12 +36,10 @@ from umpc.transport.patience import task_group, together
 
 log = logging.getLogger("umpc.node")
 T = TypeVar("T")
-Out = TypeVar("Out")
-In = TypeVar("In")
 Said = Message | Outgoing
 """A chunk's message of a round to all its other parties, or one for each of them."""
-Step = tuple[Generator[Any, Any, Any], Said | None, Any]
-"""A chunk's protocol after one step: itself, its next message, and its result at the end."""
+Step = tuple[Generator[Any, Any, Any], Said | Finished[Any]]
+"""A chunk's protocol after one step: itself, and its next message or its result."""
 
 
 @dataclass(eq=False)
@@ -112,7 +110,7 @@ class Rounds:
         due = {
             number: plan.shapes(number, own) for number in range(len(committee)) if number != own
         }
-        messages, _ = await compute(resume, protocol, None)
+        messages: Any = await compute(resume, protocol, None)
         for round_number in range(plan.rounds):
             for number, message in messages.items():
                 await self.links[committee[number]].send(frame_of(message, (), round_number))
@@ -122,7 +120,7 @@ class Rounds:
                 if (shape := shapes[round_number]).width:
                     frame = frame_of(shape, (), round_number)
                     replies[number] = await self.links[committee[number]].receive(frame.key)
-            messages, _ = await compute(resume, protocol, replies)
+            messages = await compute(resume, protocol, replies)
 
     def owners(self, peer: int) -> tuple[int, int]:
         """This node and a peer, in the study's order."""
@@ -152,19 +150,17 @@ class Rounds:
 
     async def finish(self, chunk: Chunk, step: Step) -> Any:
         """The rounds of a chunk after its first step, and its result."""
-        protocol, message, result = step
+        protocol, said = step
         round_number = 0
-        while message is not None:
+        while not isinstance(said, Finished):
             round_number += 1
-            (heard,) = await self.exchange([chunk], round_number, [message])
+            (heard,) = await self.exchange([chunk], round_number, [said])
             # where messages differ from peer to peer, they are told by party
             replies: Any = {party: reply for party, reply in heard.items() if reply.width}
-            if isinstance(message, Message):
+            if isinstance(said, Message):
                 replies = [*heard.values()]
-            message, result = await self.compute(resume, protocol, replies)
-        if result is None:
-            raise LocalProtocolError("a chunk's protocol ended without a result")
-        return result
+            said = await self.compute(resume, protocol, replies)
+        return said.result
 
     async def exchange(
         self, batch: Sequence[Chunk], round_number: int, said: Sequence[Said]
@@ -216,7 +212,7 @@ class Rounds:
     def begin(self, chunk: Chunk, payload: bytes) -> Step:
         """A chunk's first step, which this run's own thread computes."""
         protocol: Any = self.session.protocol(chunk, payload, self._tree_hash)
-        return protocol, *resume(protocol, None)
+        return protocol, resume(protocol, None)
 
 
 async def drive(
@@ -232,29 +228,15 @@ async def drive(
 
     Returns: the result of the protocol.
     """
-    message, result = await compute(resume, protocol, None)
-    while message is not None:
-        reply = Message(message.step, b"", 0, 0, message.round)
-        if message.width:
-            await link.send(frame_of(message, owners, number))
+    said: Message | Finished[T] = await compute(resume, protocol, None)
+    while not isinstance(said, Finished):
+        reply, frame = silence(said.step, said.round), frame_of(said, owners, number)
+        if said.width:
+            await link.send(frame)
         else:
-            reply = await link.receive(frame_of(message, owners, number).key)
-        message, result = await compute(resume, protocol, [reply])
-    made: T = result
-    return made
-
-
-def resume(protocol: Generator[Out, In, T], replies: In | None) -> tuple[Out | None, T | None]:
-    """Return a protocol's next message or its result; the other of the two is None.
-
-    Args:
-        replies: the peers' messages of the round; None starts the protocol.
-    """
-    try:
-        message = next(protocol) if replies is None else protocol.send(replies)
-        return message, None
-    except StopIteration as stop:
-        return None, stop.value
+            reply = await link.receive(frame.key)
+        said = await compute(resume, protocol, [reply])
+    return said.result
 
 
 # --- field rounds ---------------------------------------------------------------------------------

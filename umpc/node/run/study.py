@@ -283,7 +283,7 @@ async def add_up(
     stream, compute = run.stream, run.compute.briefly
     for number in range(1, aggregation.exchanges + 1):
         frames = aggregation.masked()
-        while (frame := await compute(_next, frames)) is not None:
+        while (frame := await compute(next, frames, None)) is not None:
             await stream.send(m.Part(frame))
             others.links.count_with_coordinator(frame)
             failpoint("during-histogram")
@@ -322,16 +322,11 @@ async def _ask_dealer(
         return aggregation.hear(frame, dealer)
 
     try:
-        await run.site.dial_dealer(call)
+        await run.site.dial_helper(call)
         failpoint("before-answer")
         await call.hear(hear)
     finally:
         await call.close()
-
-
-def _next(frames: Iterator[Frame]) -> Frame | None:
-    """Return the next frame; None after the last one."""
-    return next(frames, None)
 
 
 # --- the limits of a run --------------------------------------------------------------------------

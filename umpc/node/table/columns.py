@@ -168,9 +168,12 @@ def _open_own(
         with new_cursor() as connection:
             # the database's connection is closed again before the columns are used
             with database as reading:
-                columns = reading.fetch(wanted)
+                names = reading.names
+                columns = reading.fetch(
+                    [name for name in dict.fromkeys(wanted) if names.count(name) == 1]
+                )
             rows = reading.rows
-            yield connection, _registered(connection, rows, reading.names, columns, source.numbers)
+            yield connection, _registered(connection, rows, names, columns, source.numbers)
         return
     if source.frame is not None:
         with new_cursor() as connection:

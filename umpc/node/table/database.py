@@ -112,12 +112,11 @@ class SqlReading:
         self.rows = 0
         found.close()
 
-    def fetch(self, wanted: Sequence[str]) -> dict[str, Fetched]:
-        """Read the columns of these names; a name that is no column is left out.
+    def fetch(self, names: Sequence[str]) -> dict[str, Fetched]:
+        """Read the columns of these names, of which each is that of one column.
 
         Raises: DataError for a type that is neither number nor text.
         """
-        names = [name for name in dict.fromkeys(wanted) if self.names.count(name) == 1]
         for name in names:
             self._check_type(name)
         columns = ", ".join('"' + name.replace('"', '""') + '"' for name in names) or "1"

@@ -112,12 +112,11 @@ class DuckdbReading:
         self._types: list[str] = [row[1] for row in described]
         self.rows = 0
 
-    def fetch(self, wanted: Sequence[str]) -> dict[str, Fetched]:
-        """Read the columns of these names; a name that is no column is left out.
+    def fetch(self, names: Sequence[str]) -> dict[str, Fetched]:
+        """Read the columns of these names, of which each is that of one column.
 
         Raises: DataError for a type that is neither number nor text.
         """
-        names = [name for name in dict.fromkeys(wanted) if self.names.count(name) == 1]
         columns = [self._column(name) for name in names]
         # DuckDB takes "age" and "Age" for one name, so the query's columns are named by place.
         places = ", ".join(f"c{place}" for place in range(len(self.names)))

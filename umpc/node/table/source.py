@@ -336,12 +336,6 @@ def open_text(path: Path, encoding: str) -> TextIOWrapper:
     return path.open(encoding=encoding, newline=None)
 
 
-def read_header(path: Path, encoding: str, delimiter: str) -> list[str]:
-    """Return the names in the first line. Raises: csv.Error, and one of UNREADABLE."""
-    with open_text(path, encoding) as file:
-        return next(csv.reader(file, delimiter=delimiter, strict=True), [])
-
-
 class TextPipe:
     """The text of a table's files as UTF-8 in a pipe, for one reader that opens a path once.
 
@@ -427,7 +421,9 @@ def csv_header(source: TableSource, site: TableSite) -> tuple[list[str], str]:
     reason = ""
     for delimiter in [source.delimiter] if source.delimiter else DELIMITERS:
         try:
-            headers[delimiter] = read_header(source.files()[0], source.encoding, delimiter)
+            with open_text(source.files()[0], source.encoding) as file:
+                rows = csv.reader(file, delimiter=delimiter, strict=True)
+                headers[delimiter] = next(rows, [])
         except PermissionError:
             raise site.unreadable("this user may not read it: check its owner and mode") from None
         except (*UNREADABLE, csv.Error) as error:

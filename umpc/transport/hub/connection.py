@@ -18,7 +18,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from umpc.errors import (
     CertificateError,
@@ -38,9 +38,6 @@ from umpc.transport.patience import cancelled, processor_share, time_limit
 from umpc.transport.status import error_of
 from umpc.transport.stream_reader import CallEnd
 from umpc.transport.tls import Call, grpc, hub_stub, read
-
-if TYPE_CHECKING:
-    from umpc.transport.hub.link import HubClient
 
 log = logging.getLogger("umpc.hub")
 
@@ -63,10 +60,31 @@ MOST_CONTROL = 4096
 ENDED = (*BROKEN, EOFError)
 
 
+class ConnectionUser(Protocol):
+    """The user of a connection, who has the sessions."""
+
+    def next_frame(self) -> pb.HubFrame | None:
+        """Return the next frame to send, or None if none is due."""
+
+    def take(self, frame: pb.HubFrame) -> None:
+        """Take a frame that came."""
+
+    def came_up(self) -> None:
+        """Take note that the connection stands, perhaps again."""
+
+    def went_down(self) -> None:
+        """Take note that the connection broke, and is dialled again."""
+
+    def passed(self, seconds: float, counted: float) -> None:
+        """Let time pass. Args: counted: less than `seconds` where this machine is busy."""
+
+
 class HubConnection:
     """This process's connection to one hub. Args: listens: others may open sessions with it."""
 
-    def __init__(self, identity: Identity, hub: HubAddress, member: HubClient, *, listens: bool):
+    def __init__(
+        self, identity: Identity, hub: HubAddress, member: ConnectionUser, *, listens: bool
+    ):
         self.identity = identity
         self.hub = hub
         self.grace: float = GRACE_SECONDS

@@ -30,7 +30,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from umpc.errors import CertificateError, PeerLost, PeerUnavailable, UmpcError
 from umpc.proto.v1 import umpc_pb2 as pb
@@ -40,9 +40,6 @@ from umpc.transport.hub.sealing import SESSION_BYTES, End, Opening, Parties
 from umpc.transport.hub.session import Session
 from umpc.transport.identity import Identity, credentials_of
 
-if TYPE_CHECKING:
-    from umpc.transport.hub.serving import ServerBehindHub
-
 ABSENT_PAUSE = 0.2
 """Seconds until a peer that is not connected is tried again."""
 
@@ -50,9 +47,7 @@ ABSENT_PAUSE = 0.2
 class HubClient:
     """This process at one hub. Args: listener: takes the sessions that others open."""
 
-    def __init__(
-        self, identity: Identity, hub: HubAddress, listener: ServerBehindHub | None = None
-    ):
+    def __init__(self, identity: Identity, hub: HubAddress, listener: Listener | None = None):
         self.identity = identity
         self.hub = hub
         self.sessions: dict[Place, Session] = {}
@@ -197,6 +192,13 @@ Place = tuple[str, str, bytes]
 """(role and name of the other side, session)"""
 
 
+class Listener(Protocol):
+    """The part of a server that opens sessions for others."""
+
+    def opened(self, envelope: pb.HubEnvelope) -> bytes | None:
+        """Take an opening. Returns: the answer, or None if the session is refused."""
+
+
 class Refusals:
     """The refused openings of a minute. Args: clock: seconds that only grow."""
 
@@ -241,7 +243,7 @@ class Arrivals:
 
     hub: str
     sessions: dict[Place, Session]
-    listener: ServerBehindHub | None
+    listener: Listener | None
     refuse: Callable[[pb.HubEnvelope], None]
     refusals: Refusals = field(default_factory=Refusals)
 

@@ -27,7 +27,6 @@ from umpc.transport.hub.link import HubClient
 from umpc.transport.hub.session import Session
 from umpc.transport.identity import Identity
 from umpc.transport.status import LocalFailure
-from umpc.transport.stream import as_received
 from umpc.transport.tls import EOF, Channel, grpc
 
 CLOSE_SECONDS = 1.0
@@ -169,7 +168,7 @@ class HubRoute:
         _registered_method: bool = False,
     ) -> Callable[..., HubCall]:
         """Return the call of a method with one request, or with requests that are written."""
-        encode, decode = request_serializer or as_received, response_deserializer or as_received
+        encode, decode = request_serializer or same, response_deserializer or same
 
         def begin(request: Any = None, *, timeout: float | None = None) -> HubCall:
             call = HubCall(self, method, encode, decode, timeout)
@@ -194,6 +193,11 @@ class HubRoute:
 Encode = Callable[[Any], bytes]
 Decode = Callable[[bytes], Any]
 CODES: dict[int, grpc.StatusCode] = {code.value[0]: code for code in grpc.StatusCode}
+
+
+def same(value: Any) -> Any:
+    """Return a message as it is: it is bytes already."""
+    return value
 
 
 @dataclass(eq=False)

@@ -63,9 +63,7 @@ class Opening:
     def __init__(self, parties: Parties, credentials: Credentials):
         self._parties = parties
         self._credentials = credentials
-        self._secret = X25519PrivateKey.generate()
-        key = self._secret.public_key().public_bytes_raw()
-        self.message = _signed(credentials, key, _statement(b"open", parties, key, b""))
+        self._secret, self.message = _drawn(parties, credentials, b"")
 
     def finish(self, answer: bytes) -> tuple[Seal, bytes]:
         """Check the responder's answer. Returns: the seal, and the responder's certificate.
@@ -84,9 +82,7 @@ def answer(parties: Parties, credentials: Credentials, opening: bytes) -> tuple[
     Raises: CertificateError unless the named initiator signed the opening for this session.
     """
     shown = _checked(opening, credentials, parties, parties.initiator, b"")
-    secret = X25519PrivateKey.generate()
-    key = secret.public_key().public_bytes_raw()
-    message = _signed(credentials, key, _statement(b"accept", parties, key, opening))
+    secret, message = _drawn(parties, credentials, opening)
     keys = _keys(secret, shown.key, parties, opening, message)
     return message, Seal(parties, keys, initiates=False), shown.certificate
 
@@ -160,17 +156,23 @@ def _abouts(parties: Parties) -> tuple[bytes, bytes]:
     return _framed(LABEL, session, *one, *two), _framed(LABEL, session, *two, *one)
 
 
-def _statement(kind: bytes, parties: Parties, key: bytes, before: bytes) -> bytes:
+def _drawn(
+    parties: Parties, credentials: Credentials, before: bytes
+) -> tuple[X25519PrivateKey, bytes]:
+    """Draw a key of a session, and sign it. Args: before: as of `_statement`."""
+    secret = X25519PrivateKey.generate()
+    key = secret.public_key().public_bytes_raw()
+    signature = credentials.sign(_statement(parties, key, before))
+    shown = pb.HubHandshake(certificate=credentials.certificate, key=key, signature=signature)
+    return secret, shown.SerializeToString(deterministic=True)
+
+
+def _statement(parties: Parties, key: bytes, before: bytes) -> bytes:
+    """The bytes that an end signs. Args: before: the opening that it accepts; empty in its own."""
+    kind = b"accept" if before else b"open"
     return _framed(
         LABEL, kind, parties.session, *parties.initiator, *parties.responder, key, before
     )
-
-
-def _signed(credentials: Credentials, key: bytes, statement: bytes) -> bytes:
-    shown = pb.HubHandshake(
-        certificate=credentials.certificate, key=key, signature=credentials.sign(statement)
-    )
-    return shown.SerializeToString(deterministic=True)
 
 
 def _checked(
@@ -192,8 +194,7 @@ def _checked(
             f"hub {parties.hub!r} connected {holder.role} {holder.name!r}, expected {expected}",
             culprit=parties.hub,
         )
-    kind = b"accept" if before else b"open"
-    statement = _statement(kind, parties, shown.key, before)
+    statement = _statement(parties, shown.key, before)
     if len(shown.key) != KEY_BYTES or not is_signature(holder.key, statement, shown.signature):
         raise CertificateError(
             f"{expected} did not sign the session that hub {parties.hub!r} brought: it was altered "

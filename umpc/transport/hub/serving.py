@@ -25,13 +25,12 @@ from umpc.transport.connections import MAX_STREAMS, Allowed, RoleGuard, kind_of
 from umpc.transport.heartbeat import Calls
 from umpc.transport.hub import numbering as n
 from umpc.transport.hub.link import HubClient
-from umpc.transport.hub.routes import register, unregister
+from umpc.transport.hub.routes import register, same, unregister
 from umpc.transport.hub.sealing import SESSION_BYTES, End, Parties, answer
 from umpc.transport.hub.session import Session
 from umpc.transport.identity import Identity, credentials_of
 from umpc.transport.patience import cancelled
 from umpc.transport.status import LocalFailure
-from umpc.transport.stream import as_received
 from umpc.transport.tls import EOF, grpc
 
 if TYPE_CHECKING:
@@ -234,8 +233,8 @@ class HubContext:
     def __init__(self, session: Session):
         self._session = session
         self._has_ended = self._has_left = False
-        self.decode: Callable[[bytes], Any] = as_received
-        self.encode: Callable[[Any], bytes] = as_received
+        self.decode: Callable[[bytes], Any] = same
+        self.encode: Callable[[Any], bytes] = same
 
     async def read(self) -> Any:
         """Return the next request, or EOF after the last one. Raises: AioRpcError."""

@@ -15,7 +15,7 @@ import math
 import secrets
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from google.protobuf.message import DecodeError
 
@@ -24,9 +24,6 @@ from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.transport.connections import MAX_MESSAGE
 from umpc.transport.hub import numbering as n
 from umpc.transport.hub.sealing import End, Opening, Parties, Seal
-
-if TYPE_CHECKING:
-    from umpc.transport.hub.link import HubClient
 
 IDLE_SECONDS = 600.0
 """Seconds in which a session must begin its call after it was opened: a node opens one with its
@@ -46,6 +43,22 @@ Each further wait, here and elsewhere, is twice as long: thousands of members th
 process again and again would keep it busy."""
 
 
+class Connection(Protocol):
+    """The part of a link that an end uses."""
+
+    @property
+    def is_up(self) -> bool: ...
+
+    @property
+    def grace(self) -> float: ...
+
+    def ready(self, session: Session) -> None: ...
+
+    def forget(self, session: Session) -> None: ...
+
+    def refuse(self, envelope: pb.HubEnvelope) -> None: ...
+
+
 class Session:
     """One end of a session with its call.
 
@@ -57,7 +70,7 @@ class Session:
 
     def __init__(
         self,
-        link: HubClient,
+        link: Connection,
         parties: Parties,
         peer: pb.HubMember,
         *,
