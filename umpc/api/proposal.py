@@ -321,15 +321,16 @@ def _grade(
 
     Raises: StudyError where no ε of EPSILONS is.
     """
-    document = make(epsilon=epsilon or 1).file.new_study("coordinator")
+    epsilon = str(epsilon or 1)
+    document = make(epsilon=epsilon).file.new_study("coordinator")
     first = attempt_over(document, records)
     parts = _tables(first)
     columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     table = ReferenceTable.of(document, columns, first.counts, is_made_up=True)
     _ = table.means  # it is kept for each ε
 
-    def half(text: Any, kind: str = RECORDS) -> float:
-        study = document.replaced(epsilon=str(text))
+    def half(text: str, kind: str = RECORDS) -> float:
+        study = document.replaced(epsilon=text)
         over = attempt_over(study, records), table.turned_to(study)
         report = protocol_of(study).expected_report(*over)
         try:
@@ -340,16 +341,16 @@ def _grade(
         return width / 2
 
     if exact is not None:
-        if half(EPSILONS[-1]) > exact:
+        # the interval is the shorter the larger ε is
+        least = bisect_left(EPSILONS, True, key=lambda text: half(text) <= exact)
+        if least == len(EPSILONS):
             raise StudyError(
                 f"the interval is ± {half(EPSILONS[-1]):.2g} at epsilon = {EPSILONS[-1]}, and "
                 f"± {exact:g} was asked for: take more records, or ask for less"
             )
-        # the interval is the shorter the larger ε is
-        epsilon = EPSILONS[bisect_left(EPSILONS, True, key=lambda text: half(text) <= exact)]
-    study = make(epsilon=epsilon or 1)
-    text = str(epsilon or 1)
-    return Grade(study, study.plan(records), half(text), half(text, POPULATION))
+        epsilon = EPSILONS[least]
+    study = make(epsilon=epsilon)
+    return Grade(study, study.plan(records), half(epsilon), half(epsilon, POPULATION))
 
 
 def _compared(grades: Mapping[str, Grade], reason: str) -> tuple[str, str]:
