@@ -17,7 +17,8 @@ from umpc.api.study import ProposedStudy, run_now
 from umpc.cli.demo_options import named_value
 from umpc.cli.shared import FILE
 from umpc.cli.study import QUIET
-from umpc.coordinator.people import open_people, silent
+from umpc.coordinator.client import silent
+from umpc.coordinator.people import open_people
 from umpc.coordinator.studyfile import read_values
 from umpc.enrolment.texts import are_same_digits, grouped
 from umpc.errors import CertificateError, ConfigError, MessageRefused, StudyError
@@ -458,22 +459,21 @@ def _people_of(invited: Invited, table: Path, tokens: Path) -> Iterator[Responde
         for one that is there twice.
     """
     names = [field.name for field in invited.study.schema]
-    seen = bytearray(invited.survey.places)
+    seen, first = bytearray(invited.survey.places), 1
     try:
         with (
             table.open(newline="", encoding="utf-8") as rows,
             tokens.open(encoding="ascii") as lines,
         ):
-            first = 1
             for batch in in_batches(csv.DictReader(rows)):
                 answers = [{name: row[name] for name in names if row.get(name)} for row in batch]
                 cells = answered_cells(invited.study, answers, str(table), first)
-                for at, cell in enumerate(cells):
+                for number, cell in enumerate(cells, first):
                     line = lines.readline()
                     if not line:
                         raise ConfigError(
-                            f"{tokens} has {first + at - 1:,} tokens, and {table} has more rows: "
-                            "give a token for each row"
+                            f"{tokens} has {number - 1:,} tokens, and {table} has more rows: give "
+                            "a token for each row"
                         )
                     try:
                         place, seed = read_token(line)
@@ -482,10 +482,9 @@ def _people_of(invited: Invited, table: Path, tokens: Path) -> Iterator[Responde
                             raise MessageRefused(
                                 f"place {place} is there twice: give each person a token of its own"
                             )
-                        seen[place] = 1
                     except MessageRefused as error:
-                        where = f"{tokens}, line {first + at}"
-                        raise MessageRefused(f"{where}: {error.message}") from None
+                        raise MessageRefused(f"{tokens}, line {number}: {error.message}") from None
+                    seen[place] = 1
                     yield Respondent(place, seed, cell)
                 first += len(batch)
     except (OSError, UnicodeDecodeError, csv.Error) as error:
@@ -497,17 +496,14 @@ def _people_of(invited: Invited, table: Path, tokens: Path) -> Iterator[Responde
 
 def _write_receipts(path: Path, own: Device) -> int:
     """Write the receipts of all places that a device has. Returns: how many."""
-    kept = 0
     try:
         with path.open("w", encoding="utf-8") as file:
-            for kept, each in enumerate(own.receipts(), 1):  # noqa: B007
-                file.write(f"{each.encode()}\n")
+            return sum(1 for each in own.receipts() if file.write(f"{each.encode()}\n"))
     except OSError as error:
         raise ConfigError(
             f"{path}: the receipts cannot be written ({error.strerror}), and the device's file has "
             "them: make room, and run this again"
         ) from error
-    return kept
 
 
 async def _send(

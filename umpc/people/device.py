@@ -80,10 +80,10 @@ Item = TypeVar("Item")
 Text = TypeVar("Text")
 
 
-def in_batches(items: Iterable[Item], size: int = AT_ONCE) -> Iterator[list[Item]]:
-    """The items in lists of this size; the last one may be shorter."""
+def in_batches(items: Iterable[Item]) -> Iterator[list[Item]]:
+    """The items in lists of `AT_ONCE`; the last one may be shorter."""
     left = iter(items)
-    while batch := list(islice(left, size)):
+    while batch := list(islice(left, AT_ONCE)):
         yield batch
 
 
@@ -146,7 +146,7 @@ def check_invitation(data: bytes) -> Invited:
     Raises: EncodingError, StudyError, CertificateError; RemoteProtocolError naming an aggregator.
     """
     wanted = "an invitation was expected, which `umpc people open` writes"
-    invitation = _read(data, PeopleInvitation, f"{wanted}: get the file again from the organiser")
+    invitation = _read(data, PeopleInvitation, wanted, "get the file again from the organiser")
     study = decode_study(invitation.study.encode())
     if not isinstance(study.settings, PeopleSettings) or survey_of(study) != study:
         raise StudyError(
@@ -173,13 +173,12 @@ def check_invitation(data: bytes) -> Invited:
     return Invited(invitation, study, survey, tuple(keys))
 
 
-def _read(text: bytes, kind: type[Text], expected: str) -> Text:
-    """A JSON text that a person has. Raises: EncodingError. Args: expected: what, and advice."""
+def _read(text: bytes, kind: type[Text], wanted: str, advice: str) -> Text:
+    """A JSON text that a person has. Raises: EncodingError."""
     try:
         return decode(text, kind)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-        what, advice = expected.split(": ")
-        raise EncodingError(f"{what}, and this is none ({error}): {advice}") from error
+        raise EncodingError(f"{wanted}, and this is none ({error}): {advice}") from error
 
 
 # --- what a person answers ------------------------------------------------------------------------
@@ -297,7 +296,7 @@ def read_receipt(line: str, invited: Invited) -> Receipt:
     Raises: EncodingError, MessageRefused.
     """
     wanted = "a receipt was expected, as `umpc people submit` writes it"
-    found = _read(line.encode(), Receipt, f"{wanted}: correct the path")
+    found = _read(line.encode(), Receipt, wanted, "correct the path")
     for side, signature in enumerate(found.signatures):
         if not invited.signed(side, found.place, *map(bytes.fromhex, (found.receipt, signature))):
             name = invited.study.nodes[side].name

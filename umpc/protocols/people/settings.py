@@ -47,7 +47,7 @@ class CountedPeople:
 
 
 class PeopleTerms(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Who may come, and when.
+    """The table `people` of a study: the places, the time, and later the people who count.
 
     keys: the digest of the list of public keys, one for each place, in hexadecimal
         (`umpc/people/places.py`).

@@ -1,4 +1,4 @@
-"""Who may come to a study of people, and whom it counts: read from the study, and checked.
+"""The places of a study of people, and the people whom it counts: read from it, and checked.
 
 Dealer, coordinator and both aggregators check it, each for itself.
 """
@@ -42,7 +42,7 @@ def key_bytes_of(study: Study) -> int:
 
 
 def terms_of(study: Study) -> PeopleTerms:
-    """Who may come, and when."""
+    """The table `people` of a study."""
     return study.settings_as(PeopleSettings).people
 
 
@@ -87,7 +87,7 @@ def points_of(
     if shown != [f"node {node.name!r}" for node in study.nodes]:
         raise CertificateError(
             f"{blamed} brought certificates of {' and '.join(shown)}, and those of the study's two "
-            "aggregators were expected: do not answer, and tell the organiser",
+            "aggregators were expected: send nothing, and tell the organiser",
             culprit=blamed,
         )
     return [each.key for each in holders]
