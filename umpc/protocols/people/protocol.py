@@ -110,11 +110,12 @@ class PeopleProtocol(GridProtocol):
             yield "counted", f"{people.signed.n:,} people, as both aggregators signed"
 
     def promise(self, terms: PromiseTerms) -> Promise:
-        told = (
+        return Promise(
+            self.promise_to_the_protected(terms),
+            self.promise_to_sites(terms),
             f"The study releases {self.released(terms)}. How many people are counted is public, "
-            "and so is who came: everybody may read the list of counted places."
+            "and so is who came: everybody may read the list of counted places.",
         )
-        return replace(super().promise(terms), disclosed=told)
 
     def promise_to_the_protected(self, terms: PromiseTerms) -> str:
         size = f"{terms.epsilon:g}"
