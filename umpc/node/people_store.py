@@ -356,7 +356,10 @@ class PeopleStore(Disk):
         some = [self._waiting.popleft() for _ in range(len(self._waiting))]
         try:
             with self._change():
-                found = [[self._stored(kept, each) for each in given] for kept, given, _ in some]
+                found = []
+                for kept, given, _ in some:
+                    late = self._too_late(kept)
+                    found.append([self._stored(kept, each, late) for each in given])
                 failpoint("people-row-stored")
         except Exception as error:  # each of the calls raises it
             for *_, done in some:
@@ -365,17 +368,21 @@ class PeopleStore(Disk):
             for (*_, done), taken in zip(some, found, strict=True):
                 done.set_result(taken)
 
-    def _stored(self, kept: KeptSurvey, message: Message) -> Taken:
-        """Store one message in the open transaction, or say why it is refused."""
+    def _stored(self, kept: KeptSurvey, message: Message, late: MessageRefused | None) -> Taken:
+        """Store one message in the open transaction, or say why it is refused.
+
+        Args: late: why a message is refused that was not there before.
+        """
         if isinstance(message, MessageRefused):
             return message
         opened, key = message
         try:
             find = "SELECT receipt FROM rows WHERE study = ? AND place = ?"
-            for (former,) in self._read(find, kept.id, opened.place):
+            for (former,) in self._db.execute(find, (kept.id, opened.place)):
                 messages.check_again(former, opened)
                 return opened
-            self._check_time(kept)
+            if late:
+                return late
             if kept.enrolled:
                 self._charge(key, Fraction(kept.epsilon))
         except MessageRefused as refused:
@@ -384,15 +391,16 @@ class PeopleStore(Disk):
         self._db.execute("INSERT INTO rows VALUES (?, ?, ?, ?)", row)
         return opened
 
-    def _check_time(self, kept: KeptSurvey) -> None:
-        """Raises: MessageRefused outside the study's time, or if it has closed meanwhile."""
+    def _too_late(self, kept: KeptSurvey) -> MessageRefused | None:
+        """What is said outside the study's time, or if it has closed meanwhile."""
         is_open = self._read("SELECT 1 FROM studies WHERE id = ? AND state = ?", kept.id, OPEN)
-        if not is_open or not kept.opens <= self._now() < kept.closes:
-            raise MessageRefused(
-                f"{self._name} takes messages for this study from {_text(kept.opens)} to "
-                f"{_text(kept.closes)}, and this one came at {_text(self._now())}"
-                + ("" if is_open else ", after it was closed")
-            )
+        if is_open and kept.opens <= self._now() < kept.closes:
+            return None
+        return MessageRefused(
+            f"{self._name} takes messages for this study from {_text(kept.opens)} to "
+            f"{_text(kept.closes)}, and this one came at {_text(self._now())}"
+            + ("" if is_open else ", after it was closed")
+        )
 
     def _charge(self, key: bytes, epsilon: Fraction) -> None:
         """Charge an enrolment in the open transaction. Raises: MessageRefused above the cap."""
