@@ -392,7 +392,7 @@ class PeopleStore(Disk):
         return opened
 
     def _too_late(self, kept: KeptSurvey) -> MessageRefused | None:
-        """What is said outside the study's time, or if it has closed meanwhile."""
+        """Why a new message is refused: outside the study's time, or closed meanwhile."""
         is_open = self._read("SELECT 1 FROM studies WHERE id = ? AND state = ?", kept.id, OPEN)
         if is_open and kept.opens <= self._now() < kept.closes:
             return None

@@ -15,8 +15,7 @@ from umpc.errors import UmpcError
 class Disk:
     """One SQLite file in a folder of its own. Any thread may call any method.
 
-    Its owner alone can read it. What a derived class does with the files beside it is inside
-    `_disk`, too.
+    Its owner alone can read it. A derived class uses the files beside it inside `_disk`, too.
 
     Args:
         folder: made if it is not there.
