@@ -93,6 +93,7 @@ MAY_IMPORT = {
         *BELOW_STUDY,
     ),
     "umpc/people/__init__.py": (),
+    "umpc/people/disk.py": ("umpc.errors",),
     "umpc/people/messages.py": (
         "numpy",
         "cryptography",

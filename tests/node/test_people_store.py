@@ -563,13 +563,18 @@ def test_whoever_asks_who_is_counted_loads_no_share(tmp_path: Path, clock: Clock
     pair.stop()
 
 
-def test_a_share_is_for_the_study_that_was_counted(pair: Pair):
+def added_up(pair: Pair) -> tuple[bytes, list[bytes]]:
+    """All five people have sent and are added up. Returns: what both signed, and how."""
     for place in range(5):
         pair.send(place, 5)
     pair.close()
     pair.add_up()
-    signed = pair.count()
-    statement, signatures = signed[0][0], [signature for _, signature in signed]
+    (statement, first), (_, second) = pair.count()
+    return statement, [first, second]
+
+
+def test_a_share_is_for_the_study_that_was_counted(pair: Pair):
+    statement, signatures = added_up(pair)
     lies = [
         (bytes(messages.STATEMENT_BYTES), signatures),
         (statement, signatures[::-1]),
@@ -587,12 +592,7 @@ def test_one_list_is_one_study_however_its_signatures_are_written(pair: Pair):
 
     Otherwise there would be several studies of one list, with a release each.
     """
-    for place in range(5):
-        pair.send(place, 5)
-    pair.close()
-    pair.add_up()
-    signed = pair.count()
-    statement, signatures = signed[0][0], [signature for _, signature in signed]
+    statement, signatures = added_up(pair)
     others = [
         each[:32] + (ORDER - int.from_bytes(each[32:], "big")).to_bytes(32, "big")
         for each in signatures

@@ -133,10 +133,11 @@ def test_an_aggregator_that_dies_after_closing_goes_on(survey, failpoint):
     check_result(lab, study, lab.people)
 
 
-@pytest.mark.parametrize("failpoint", ["check-opened", "after-total", "check-passed"])
-def test_people_come_again_after_a_check_that_was_opened_and_has_not_passed(survey, failpoint):
-    """A liar may have seen z, and with it α. So neither aggregator opens another check."""
-    lab = survey(12).start()
+def died_in_a_run(lab: Survey, failpoint: str) -> tuple[Study, Study]:
+    """A study of people, where aggregators may lie, in whose run one dies. It is there again.
+
+    Returns: the study before and after people were counted.
+    """
     study = opened(lab, adversary=LYING_NODES)
     assert lab.send(study, lab.people) == []
     counted, _ = lab.count(study)
@@ -145,6 +146,14 @@ def test_people_come_again_after_a_check_that_was_opened_and_has_not_passed(surv
         lab.run(counted, returning=0)
     assert lab.has_died("east")
     lab.restart("east")
+    return study, counted
+
+
+@pytest.mark.parametrize("failpoint", ["check-opened", "after-total", "check-passed"])
+def test_people_come_again_after_a_check_that_was_opened_and_has_not_passed(survey, failpoint):
+    """A liar may have seen z, and with it α. So neither aggregator opens another check."""
+    lab = survey(12).start()
+    _, counted = died_in_a_run(lab, failpoint)
     for _ in range(2):
         with pytest.raises(StudyError, match="people must come again"):
             lab.run(counted, returning=0)
@@ -154,14 +163,7 @@ def test_people_come_again_after_a_check_that_was_opened_and_has_not_passed(surv
 @pytest.mark.parametrize("failpoint", ["after-histogram", "during-total", "before-ready"])
 def test_an_attempt_that_ends_before_its_check_or_after_it_is_repeated(survey, failpoint):
     lab = survey(12).start()
-    study = opened(lab, adversary=LYING_NODES)
-    assert lab.send(study, lab.people) == []
-    counted, _ = lab.count(study)
-    lab.restart("east", f"{failpoint}:kill")
-    with pytest.raises(TransportError):
-        lab.run(counted, returning=0)
-    assert lab.has_died("east")
-    lab.restart("east")
+    study, _ = died_in_a_run(lab, failpoint)
     check_result(lab, study, lab.people)
 
 

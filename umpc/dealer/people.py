@@ -25,11 +25,8 @@ bytes of a place on disk. Threads gain nothing, since r is made by many short ca
 from __future__ import annotations
 
 import os
-import sqlite3
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -40,6 +37,7 @@ from umpc.crypto.prime_field import PRIME
 from umpc.errors import ConfigError, MessageRefused, RemoteProtocolError, StudyError
 from umpc.failpoints import failpoint
 from umpc.mpc.fss.point import generate, key_bytes
+from umpc.people.disk import Disk
 from umpc.people.messages import (
     PLACES_AT_ONCE,
     SECRET_BYTES,
@@ -111,7 +109,7 @@ class DealtSurvey:
         return self.survey.places * self.key_bytes
 
 
-class PeopleDealer:
+class PeopleDealer(Disk):
     """All that a dealer keeps of studies of people. Any thread may call any method.
 
     Args:
@@ -129,26 +127,20 @@ class PeopleDealer:
         now: Callable[[], float] = time.time,
         entropy: Callable[[int], bytes] = os.urandom,
     ):
-        self._folder = Path(folder)
         self._now = now
         self._entropy = entropy
-        self._lock = threading.RLock()
-        """Guards the database."""
+        super().__init__(folder, "people.db", SETTINGS)
         with self._disk():
-            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            path = self._folder / "people.db"
-            path.touch(mode=0o600)
-            self._db = sqlite3.connect(
-                path, timeout=1, isolation_level=None, check_same_thread=False
-            )
-            self._db.executescript(SETTINGS)
             for former in self._folder.glob("*.keys"):  # dealers once kept the dealt keys
                 former.unlink()
 
-    def close(self) -> None:
-        """Release the folder for another process."""
-        with self._lock:
-            self._db.close()
+    def _refused(self, detail: str) -> ConfigError:
+        return ConfigError(
+            "the dealer cannot use its folder of people: a folder was expected that this process "
+            "alone reads and writes. Check the disk and the permissions, and that no other dealer "
+            "has it",
+            detail=detail,
+        )
 
     def open_study(self, study: Study, keys: Iterable[bytes]) -> None:
         """Draw secrets and seeds of a study; all is on disk afterwards. Again, nothing happens.
@@ -253,27 +245,25 @@ class PeopleDealer:
 
     def alpha(self, study_hash: bytes) -> int:
         """α of a study's keys, by which its total is checked. Raises: StudyError."""
-        with self._lock, self._disk():
-            find = "SELECT alpha FROM alphas WHERE hash = ? AND until > ?"
-            found = self._db.execute(find, (study_hash, self._now())).fetchone()
-        if found is None:
+        find = "SELECT alpha FROM alphas WHERE hash = ? AND until > ?"
+        found = self._read(find, study_hash, self._now())
+        if not found:
             raise StudyError(
                 "the dealer has no keys of this study of people, or has forgotten them 30 days "
                 "after its closing time: make a new study, and people must come again"
             )
-        return int.from_bytes(found[0], "little")
+        return int.from_bytes(found[0][0], "little")
 
     def sweep(self) -> None:
         """Forget the seeds of keys that both aggregators have, and all of closed studies."""
-        with self._lock, self._disk():
-            now = (self._now(),)
-            with self._change() as db:
-                db.execute("INSERT INTO past SELECT hash FROM surveys WHERE closes <= ?", now)
-                db.execute("DELETE FROM surveys WHERE closes <= ?", now)
-                db.execute("DELETE FROM alphas WHERE until <= ?", now)
-                have_all = "confirmed = ? AND seeds != x''"
-                db.execute(f"UPDATE surveys SET seeds = x'' WHERE {have_all}", (BOTH,))
-            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        now = (self._now(),)
+        with self._change() as db:
+            db.execute("INSERT INTO past SELECT hash FROM surveys WHERE closes <= ?", now)
+            db.execute("DELETE FROM surveys WHERE closes <= ?", now)
+            db.execute("DELETE FROM alphas WHERE until <= ?", now)
+            have_all = "confirmed = ? AND seeds != x''"
+            db.execute(f"UPDATE surveys SET seeds = x'' WHERE {have_all}", (BOTH,))
+        self._empty_log()
 
     # --- dealing ------------------------------------------------------------------------------
 
@@ -292,12 +282,11 @@ class PeopleDealer:
 
     def _block(self, kept: DealtSurvey, places: range, aggregator: str) -> bytes:
         """The keys of a block of places. Raises: as `deal`."""
-        with self._lock, self._disk():
+        with self._lock:
             # once both have all keys, devices fetch secrets, which are gone then
             _check_due(self._open(kept.survey.hash), aggregator, 0)
             row, _ = _at(kept, places.start)
-            found = self._db.execute("SELECT secrets FROM blocks WHERE id = ?", (row,))
-            (data,) = found.fetchone()
+            ((data,),) = self._read("SELECT secrets FROM blocks WHERE id = ?", row)
         secrets = [data[at : at + SECRET_BYTES] for at in range(0, len(data), SECRET_BYTES)]
         both = [
             roots(kept.survey, kept.seeds[at : at + SEED_BYTES], places.start, places.stop)
@@ -354,35 +343,13 @@ class PeopleDealer:
             "id, hash, cells, places, fewest, closes, first, second, seeds, dealt, confirmed, "
             "(SELECT alpha FROM alphas WHERE alphas.hash = surveys.hash)"
         )
-        with self._lock, self._disk():
-            found = self._db.execute(f"SELECT {columns} FROM surveys WHERE {where}", values)
-            return [
-                DealtSurvey(
-                    *(row[0], Survey(*row[1:5]), row[5], row[6:8]),
-                    *(row[8], row[9], row[10], _number(row[11])),
-                )
-                for row in found
-            ]
-
-    @contextmanager
-    def _change(self) -> Iterator[sqlite3.Connection]:
-        """A transaction, which is on disk when the block has ended."""
-        with self._lock, self._disk(), self._db:
-            self._db.execute("BEGIN IMMEDIATE")
-            yield self._db
-
-    @contextmanager
-    def _disk(self) -> Iterator[None]:
-        """Turn a refusal by SQLite or the disk into a ConfigError."""
-        try:
-            yield
-        except (sqlite3.Error, OSError) as error:
-            raise ConfigError(
-                "the dealer cannot use its folder of people: a folder was expected that this "
-                "process alone reads and writes. Check the disk and the permissions, and that no "
-                "other dealer has it",
-                detail=f"{self._folder}: {type(error).__name__}: {error}",
-            ) from error
+        return [
+            DealtSurvey(
+                *(row[0], Survey(*row[1:5]), row[5], row[6:8]),
+                *(row[8], row[9], row[10], _number(row[11])),
+            )
+            for row in self._read(f"SELECT {columns} FROM surveys WHERE {where}", *values)
+        ]
 
 
 def _refusal(

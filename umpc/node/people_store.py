@@ -27,13 +27,11 @@ show each person's cell: so numbers and keys go with the finished sum.
 from __future__ import annotations
 
 import os
-import sqlite3
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -52,8 +50,9 @@ from umpc.errors import LedgerError, MessageRefused, RemoteProtocolError, StudyE
 from umpc.failpoints import failpoint
 from umpc.mpc.arrays import WordArray
 from umpc.mpc.fss import point
-from umpc.node.budget.ledger_place import connect, locked
+from umpc.node.budget.ledger_place import locked
 from umpc.people import messages
+from umpc.people.disk import Disk
 from umpc.people.messages import OpenedBox, Survey
 from umpc.people.places import KEY_BYTES, check_list
 from umpc.protocols.people.settings import seconds_of
@@ -81,6 +80,7 @@ ROW = np.dtype([("place", "<u8"), ("receipt", "V32")])
 """A row of a list."""
 TABLES = """
 PRAGMA journal_mode=WAL;
+PRAGMA synchronous=FULL;
 PRAGMA secure_delete=ON;
 PRAGMA cache_size=-8192;
 CREATE TABLE IF NOT EXISTS studies (
@@ -167,7 +167,7 @@ def added_here(blocks: Sequence[tuple[Any, ...]]) -> list[WordArray]:
     return found
 
 
-class PeopleStore:
+class PeopleStore(Disk):
     """All that one aggregator keeps of studies of people, in one folder.
 
     Any thread may call any method; each blocks. A study's hash is its survey's everywhere.
@@ -191,21 +191,16 @@ class PeopleStore:
         entropy: Callable[[int], bytes] = os.urandom,
         cap: Fraction | None = None,
     ):
-        self._folder, self._name, self._credentials = Path(folder).resolve(), name, credentials
+        self._name, self._credentials = name, credentials
         self._now, self._entropy, self._cap = now, entropy, cap
-        self._lock, self._adding = threading.RLock(), threading.Lock()
+        self._adding = threading.Lock()
         self._dealt = threading.Lock()
         """Guards the files of dealt keys, so that people send while one is hashed."""
         self._waiting: deque[tuple[KeptSurvey, list[Message], Future[list[Taken]]]] = deque()
         self._taking: dict[bytes, KeptSurvey] = {}
         """The open studies to which messages have come, with their box secrets."""
-        with self._disk():
-            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            file = self._folder / "people.sqlite"
-            self._holder = locked(file, "store of people")
-            os.close(os.open(file, os.O_CREAT, 0o600))
-            self._db = connect(file)
-            self._db.executescript(TABLES)
+        super().__init__(folder, "people.sqlite", TABLES)
+        self._holder = locked(self._folder / "people.sqlite", "store of people")
         self.sweep()
 
     def __repr__(self) -> str:
@@ -213,9 +208,8 @@ class PeopleStore:
 
     def close(self) -> None:
         """Let go of the folder."""
-        with self._lock:
-            self._db.close()
-            os.close(self._holder)
+        super().close()
+        os.close(self._holder)
 
     # --- open: the list of places, and the dealer's keys ------------------------------------------
 
@@ -361,8 +355,11 @@ class PeopleStore:
         """Store the messages of all calls that wait, in one commit."""
         some = [self._waiting.popleft() for _ in range(len(self._waiting))]
         try:
-            with self._transaction():
-                found = [[self._stored(kept, each) for each in given] for kept, given, _ in some]
+            with self._change():
+                found = []
+                for kept, given, _ in some:
+                    late = self._too_late(kept)
+                    found.append([self._stored(kept, each, late) for each in given])
                 failpoint("people-row-stored")
         except Exception as error:  # each of the calls raises it
             for *_, done in some:
@@ -371,17 +368,21 @@ class PeopleStore:
             for (*_, done), taken in zip(some, found, strict=True):
                 done.set_result(taken)
 
-    def _stored(self, kept: KeptSurvey, message: Message) -> Taken:
-        """Store one message in the open transaction, or say why it is refused."""
+    def _stored(self, kept: KeptSurvey, message: Message, late: MessageRefused | None) -> Taken:
+        """Store one message in the open transaction, or say why it is refused.
+
+        Args: late: why a message is refused that was not there before.
+        """
         if isinstance(message, MessageRefused):
             return message
         opened, key = message
         try:
             find = "SELECT receipt FROM rows WHERE study = ? AND place = ?"
-            for (former,) in self._read(find, kept.id, opened.place):
+            for (former,) in self._db.execute(find, (kept.id, opened.place)):
                 messages.check_again(former, opened)
                 return opened
-            self._check_time(kept)
+            if late:
+                return late
             if kept.enrolled:
                 self._charge(key, Fraction(kept.epsilon))
         except MessageRefused as refused:
@@ -390,15 +391,16 @@ class PeopleStore:
         self._db.execute("INSERT INTO rows VALUES (?, ?, ?, ?)", row)
         return opened
 
-    def _check_time(self, kept: KeptSurvey) -> None:
-        """Raises: MessageRefused outside the study's time, or if it has closed meanwhile."""
+    def _too_late(self, kept: KeptSurvey) -> MessageRefused | None:
+        """Why a new message is refused: outside the study's time, or closed meanwhile."""
         is_open = self._read("SELECT 1 FROM studies WHERE id = ? AND state = ?", kept.id, OPEN)
-        if not is_open or not kept.opens <= self._now() < kept.closes:
-            raise MessageRefused(
-                f"{self._name} takes messages for this study from {_text(kept.opens)} to "
-                f"{_text(kept.closes)}, and this one came at {_text(self._now())}"
-                + ("" if is_open else ", after it was closed")
-            )
+        if is_open and kept.opens <= self._now() < kept.closes:
+            return None
+        return MessageRefused(
+            f"{self._name} takes messages for this study from {_text(kept.opens)} to "
+            f"{_text(kept.closes)}, and this one came at {_text(self._now())}"
+            + ("" if is_open else ", after it was closed")
+        )
 
     def _charge(self, key: bytes, epsilon: Fraction) -> None:
         """Charge an enrolment in the open transaction. Raises: MessageRefused above the cap."""
@@ -637,7 +639,7 @@ class PeopleStore:
         Args: left_out: places whose rows go.
         """
         with self._lock, self._disk():
-            with self._transaction():
+            with self._change():
                 change = f"UPDATE studies SET state = ?, {changes} WHERE id = ?"
                 self._db.execute(change, (state, *values, kept.id))
                 delete = "DELETE FROM rows WHERE study = ? AND place = ?"
@@ -648,7 +650,7 @@ class PeopleStore:
                 if state == FORGOTTEN and not kept.statement:
                     self._db.execute("DELETE FROM rows WHERE study = ?", (kept.id,))
                     self._db.execute("DELETE FROM studies WHERE id = ?", (kept.id,))
-            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            self._empty_log()
 
     def _delete_unused(self) -> None:
         """Delete lists that no study has, and keys that are added up, also those of a crash."""
@@ -690,32 +692,16 @@ class PeopleStore:
             KeptSurvey(*row) for row in self._read(f"SELECT * FROM studies WHERE {where}", *values)
         ]
 
-    def _read(self, query: str, *values: object) -> list[tuple[Any, ...]]:
-        with self._lock, self._disk():
-            return self._db.execute(query, values).fetchall()
-
     def _write(self, change: str, *values: object) -> None:
-        with self._transaction():
-            self._db.execute(change, values)
+        with self._change() as db:
+            db.execute(change, values)
 
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        """One change of the file, whole or not at all, on disk at its end."""
-        with self._lock, self._disk(), self._db:
-            self._db.execute("BEGIN IMMEDIATE")
-            yield
-
-    @contextmanager
-    def _disk(self) -> Iterator[None]:
-        """Turn a refusal by SQLite or the disk into a LedgerError."""
-        try:
-            yield
-        except (sqlite3.Error, OSError) as error:
-            raise LedgerError(
-                f"{self._name}: the folder of studies of people cannot be read or written. Check "
-                "the disk, the permissions and the process's own log, and ask again",
-                detail=f"{self._folder}: {type(error).__name__}: {error}",
-            ) from error
+    def _refused(self, detail: str) -> LedgerError:
+        return LedgerError(
+            f"{self._name}: the folder of studies of people cannot be read or written. Check the "
+            "disk, the permissions and the process's own log, and ask again",
+            detail=detail,
+        )
 
     def _path(self, study_hash: bytes, kind: str) -> Path:
         return self._folder / f"{study_hash.hex()}.{kind}"

@@ -3,6 +3,7 @@
 | file | what it holds |
 |---|---|
 | `device.py` | a person's device: it checks an invitation, sends one message, keeps receipts |
+| `disk.py` | the folder in which a dealer or an aggregator keeps what it has |
 | `messages.py` | secrets, boxes, receipts and signed lists: all cryptography of people |
 | `places.py` | the key of each place, the file that lists them, and the tokens of people |
 """
