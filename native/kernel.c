@@ -14,15 +14,6 @@
 
 enum { AESNI = 1, VAES256 = 2, ARM = 8 };
 
-int umpc_kernel_version(void);
-int umpc_kinds(void);
-int umpc_add_points(int kind, const uint8_t *key, int paired, int party, int depth, size_t cells,
-                    size_t row, size_t count, const void *corrections, const void *leaves,
-                    const void *numbers, const void *roots, void *table);
-int umpc_generate_points(int kind, const uint8_t *key, int paired, uint64_t alpha, int depth,
-                         size_t count, const void *places, const void *roots, void *corrections,
-                         void *leaves);
-
 typedef struct {
     uint64_t low, high;
 } block;
@@ -120,6 +111,11 @@ struct kernel {
                             block *corrections, word64 *leaves);
 };
 
+#define KERNEL(kind, name)                                                                    \
+    {kind,           stretch_##name,          transpose_##name,  make_rows_##name,            \
+     read_rows_##name, garble_##name, evaluate_circuit_##name, add_points_##name,             \
+     generate_points_##name}
+
 #if defined(__x86_64__) && defined(__GNUC__)
 #include "x86.h"
 #elif defined(__aarch64__) && defined(__AARCH64EL__) && defined(__GNUC__)
@@ -136,7 +132,7 @@ static int supported_kinds(void)
     return 0;
 }
 
-static const kernel KERNELS[] = {{0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL}};
+static const kernel KERNELS[] = {{0}};
 
 #endif
 
