@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from bench.dask_sites import Cluster, cluster
 from bench.kendall import kendall_study
-from umpc.compute.executor import Executor, GivenRounds, InlineExecutor
+from umpc.compute.executor import Executor, GivenRounds
 from umpc.crypto.prg import Stream
 from umpc.dealer.material import MaterialDealer
 from umpc.edges_in_memory import EdgesInMemory
@@ -100,7 +100,7 @@ async def _chunk(
     """The sums over a chunk, and the digest of each message."""
     dealer = edges.dealer
     assert isinstance(dealer, MaterialDealer)
-    (payloads,) = await places[-1].deal(dealer.task(chunk))
+    (payloads,) = await places[-1].run(dealer.task(chunk).payloads)
     given: list[GivenRounds] = []
     for node, payload in zip(chunk.parties, payloads, strict=True):
         mesh = edges.meshes[node]
@@ -190,7 +190,7 @@ def alone(records: int) -> tuple[Outcome, bool]:
     study = study_in_memory(records)
     chunks = sum(1 for _ in study.attempt.chunks())
     began, computed = time.monotonic(), time.process_time()
-    here = InlineExecutor()
+    here = Executor()
     found = asyncio.run(evaluate(study, (here, here, here), Progress("this machine", chunks)))
     seconds, computed = time.monotonic() - began, time.process_time() - computed
     print(f"this machine alone: {seconds:.1f} s, {computed:.1f} processor seconds")
@@ -218,7 +218,7 @@ def spread(records: int, chunks: int) -> tuple[Outcome, int]:
         study = study_in_memory(records)
         began, computed = time.monotonic(), time.process_time()
         before = sum(site.processor_seconds() for site in sites)
-        found = asyncio.run(evaluate(study, (*places, InlineExecutor()), done))
+        found = asyncio.run(evaluate(study, (*places, Executor()), done))
         own, all_of_them = time.process_time() - computed, sum(s.processor_seconds() for s in sites)
         print(
             f"two clusters: {time.monotonic() - began:.1f} s; processor seconds: {own:.1f} of this "

@@ -80,7 +80,4 @@ static int supported_kinds(void)
 #endif
 }
 
-static const kernel KERNELS[] = {
-    {ARM, stretch_arm, transpose_arm, make_rows_arm, read_rows_arm, garble_arm,
-     evaluate_circuit_arm, add_points_arm, generate_points_arm},
-};
+static const kernel KERNELS[] = {KERNEL(ARM, arm)};

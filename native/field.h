@@ -7,14 +7,6 @@
 
 typedef unsigned __int128 double_word;
 
-int umpc_field_multiply(int kind, const void *a, const void *b, size_t count, void *to);
-int umpc_field_times(int kind, const void *a, const void *b, size_t count, void *to);
-int umpc_field_inner(int kind, int left, int right, const void *a, size_t a_step, const void *b,
-                     size_t b_step, size_t rows, size_t count, void *to);
-int umpc_field_inverse(int kind, const void *x, size_t count, void *to);
-int umpc_field_transform(int kind, const void *x, const void *roots, size_t rows, size_t n,
-                         size_t width, void *to);
-
 #define FIELD_P 0xFFFFFFFF00000001ULL
 #define FIELD_EPSILON 0xFFFFFFFFULL /* 2^64 mod p */
 #define FIELD_GENERATOR 7

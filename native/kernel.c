@@ -14,15 +14,6 @@
 
 enum { AESNI = 1, VAES256 = 2, ARM = 8 };
 
-int umpc_kernel_version(void);
-int umpc_kinds(void);
-int umpc_add_points(int kind, const uint8_t *key, int paired, int party, int depth, size_t cells,
-                    size_t row, size_t count, const void *corrections, const void *leaves,
-                    const void *numbers, const void *roots, void *table);
-int umpc_generate_points(int kind, const uint8_t *key, int paired, uint64_t alpha, int depth,
-                         size_t count, const void *places, const void *roots, void *corrections,
-                         void *leaves);
-
 typedef struct {
     uint64_t low, high;
 } block;
@@ -50,8 +41,9 @@ static const kernel *kernel_of(int kind);
 #define MOST_DEPTH 17
 #define TILE 256       /* keys that are made together: 4 KiB of blocks */
 
-static const block PAD_LABELS[PAIR_PADS] = {{2, 0}, {3, 0},  {4, 0},  {5, 0},  {6, 0},  {7, 0},
-                                            {10, 0}, {11, 0}, {12, 0}, {13, 0}, {14, 0}, {15, 0}};
+/* A third each: words of the first half of a leaf, upper 32 bits, words of the second half. */
+static const block PAD_LABELS[PAIR_PADS] = {{2, 0},  {3, 0},  {4, 0}, {5, 0}, {12, 0}, {13, 0},
+                                            {14, 0}, {15, 0}, {6, 0}, {7, 0}, {10, 0}, {11, 0}};
 
 /* One person's key, its rotation by `down` rows and `right` cells of a row, and the shape of its
  * tree: levels `above` subtrees and `below`. rows, row: D1 and D2. paired: whether a cell has two
@@ -64,29 +56,22 @@ typedef struct {
 } tree;
 
 /* A number x of F is two words in sums, x = lower + 2^32 upper. A person adds less than 2^34 to each,
- * so 2^28 people do not overflow it. A cell of pairs has both lower words, then both upper ones. */
-FIXED int words_of_cell(int paired)
-{
-    return paired ? 4 : 1;
-}
-
+ * so 2^28 people do not overflow it. All lower words are before all upper ones. */
 FIXED void set_correction(uint64_t *words, const word64 *numbers, int paired)
 {
     for (int i = 0; i < LEAF_CELLS << paired; i++) {
-        int lower = paired ? i + (i & ~1) : i;
-        words[lower] = paired ? numbers[i] & FIELD_EPSILON : numbers[i];
+        words[i] = paired ? numbers[i] & FIELD_EPSILON : numbers[i];
         if (paired)
-            words[lower + 2] = numbers[i] >> 32;
+            words[i + 2 * LEAF_CELLS] = numbers[i] >> 32;
     }
 }
 
-/* The number i of a table of pairs. Its lower word is signed. */
-FIXED uint64_t sum_of_pairs(const uint64_t *words, size_t i)
+/* The number of two words. The lower one is signed. */
+FIXED uint64_t sum_of_pairs(uint64_t lower, uint64_t upper)
 {
-    const uint64_t *lower = words + i + (i & ~(size_t)1);
     /* with p added, the signed word is not negative */
-    double_word sum = FIELD_P + (double_word)(__int128)(int64_t)lower[0];
-    return field_reduced(sum + ((double_word)lower[2] << 32));
+    double_word sum = FIELD_P + (double_word)(__int128)(int64_t)lower;
+    return field_reduced(sum + ((double_word)upper << 32));
 }
 
 /* The nodes of a level that have one of the first leaves below them, `left` levels further. */
@@ -126,6 +111,11 @@ struct kernel {
                             block *corrections, word64 *leaves);
 };
 
+#define KERNEL(kind, name)                                                                    \
+    {kind,           stretch_##name,          transpose_##name,  make_rows_##name,            \
+     read_rows_##name, garble_##name, evaluate_circuit_##name, add_points_##name,             \
+     generate_points_##name}
+
 #if defined(__x86_64__) && defined(__GNUC__)
 #include "x86.h"
 #elif defined(__aarch64__) && defined(__AARCH64EL__) && defined(__GNUC__)
@@ -142,7 +132,7 @@ static int supported_kinds(void)
     return 0;
 }
 
-static const kernel KERNELS[] = {{0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL}};
+static const kernel KERNELS[] = {{0}};
 
 #endif
 
@@ -182,7 +172,7 @@ int umpc_add_points(int kind, const uint8_t *key, int paired, int party, int dep
     kernel->add_points(expanded, paired, party, depth, cells, row, count, corrections, leaves,
                        numbers, roots, sums);
     for (size_t i = 0; paired && i < 2 * cells; i++)
-        sums[i] = sum_of_pairs(sums, i);
+        sums[i] = sum_of_pairs(sums[i], sums[i + 2 * cells]);
     for (size_t i = 0; party && i < (paired ? 2 * cells : cells); i++)
         sums[i] = paired ? field_subtract(0, sums[i]) : 0 - sums[i];
     return 0;

@@ -38,77 +38,122 @@ TARGET static void NAME(expand_level)(const NAME(fixed_key) * key, const block *
 }
 
 #define TOGETHER (2 * LANES) /* leaves */
+#define THIRD (PADS / LANES) /* registers of PAD_LABELS */
 #define ADD_TO(to, x) STORE(to, ADD64(LOAD(to), x))
 
-/* In memory: with the registers of a caller beside its own, a compiler would spill each round. */
-TARGET static __attribute__((noinline)) void NAME(hash_pads)(const NAME(fixed_key) * key, VEC *pad,
-                                                            int count)
+/* The hash's key, and its first and its last two rounds' keys with a pad's label in them. */
+typedef struct {
+    NAME(fixed_key) tree;
+    VEC first[3 * THIRD][2], last[3 * THIRD][2];
+} NAME(point_key);
+
+TARGET static void NAME(load_point_key)(NAME(point_key) * key, const block *expanded)
 {
-    for (int i = 0; i < count; i += IN_FLIGHT)
-        NAME(hash_once)(key, pad + i);
+    const VEC *round = key->tree.round;
+    NAME(load_fixed_key)(&key->tree, expanded);
+    for (int i = 0; i < 3 * THIRD; i++) {
+        VEC label = LOAD(PAD_LABELS + i * LANES);
+        key->first[i][0] = XOR(round[0], label);
+        key->first[i][1] = round[1];
+        key->last[i][0] = round[9];
+        key->last[i][1] = XOR(round[10], label);
+    }
 }
 
-TARGET static inline __attribute__((always_inline)) void NAME(add_kind)(
-    const NAME(fixed_key) * key, const block *states, size_t leaves, int paired,
-    const uint64_t *correction, uint64_t *to)
+/* IN_FLIGHT registers of pads, `of_leaf` of each leaf from one on. A pad is pi(x) ^ x, where x is a
+ * seed with a label. */
+TARGET static inline __attribute__((always_inline)) void NAME(make_pads)(
+    const NAME(point_key) * key, const block *states, int first, int of_leaf, VEC *pad)
 {
-    const VEC seed = PAIR(~7ULL, ~0ULL), low = PAIR(0xFFFFFFFF, 0xFFFFFFFF);
-    const int pads = paired ? PAIR_PADS : PADS, of_leaf = pads / LANES;
+    VEC seed[IN_FLIGHT];
+    for (int i = 0; i < IN_FLIGHT / of_leaf; i++)
+        seed[i] = AND(SPREAD(states + i), PAIR(~7ULL, ~0ULL));
+    for (int i = 0; i < IN_FLIGHT; i++) {
+        const VEC *keys = key->first[first + i % of_leaf];
+        pad[i] = AES_FIRST(seed[i / of_leaf], keys);
+        pad[i] = AES_ROUND(pad[i], keys, 1);
+    }
+    for (int r = 2; r < 10; r++)
+        for (int i = 0; i < IN_FLIGHT; i++)
+            pad[i] = AES_ROUND(pad[i], key->tree.round, r);
+    for (int i = 0; i < IN_FLIGHT; i++)
+        pad[i] = XOR(AES_LAST(pad[i], key->last[first + i % of_leaf], 1), seed[i / of_leaf]);
+}
+
+/* Adds numbers of pairs, corrected where a control bit is set. high: their upper 32 bits. */
+TARGET static inline __attribute__((always_inline)) void NAME(add_words)(
+    VEC words, VEC high, VEC control, const uint64_t *correction, uint64_t *to, size_t upper)
+{
+    VEC lower = SUBTRACT64(AND(words, PAIR(FIELD_EPSILON, FIELD_EPSILON)), high);
+    VEC above = ADD64(UPPER32(words), high);
+    ADD_TO(to, ADD64(lower, AND(control, LOAD(correction))));
+    ADD_TO(to + upper, ADD64(above, AND(control, LOAD(correction + 2 * LEAF_CELLS))));
+}
+
+/* Not inlined: beside other loops, a compiler would keep registers in memory. */
+TARGET static __attribute__((noinline)) void NAME(add_leaves_of_pairs)(
+    const NAME(point_key) * key, const block *states, size_t leaves, const uint64_t *correction,
+    uint64_t *to, size_t upper)
+{
     for (const block *end = states + leaves; states < end; states += TOGETHER) {
-        VEC pad[2 * PAIR_PADS], *own = pad;
-        for (int leaf = 0; leaf < TOGETHER; leaf++)
-            for (int i = 0; i < of_leaf; i++)
-                pad[leaf * of_leaf + i] =
-                    XOR(AND(SPREAD(states + leaf), seed), LOAD(PAD_LABELS + i * LANES));
-        if (paired)
-            NAME(hash_pads)(key, pad, 2 * pads);
-        else
-            NAME(hash_once)(key, pad);
-        for (int leaf = 0; leaf < TOGETHER; leaf++, own += of_leaf) {
-            VEC control = FIRST_BIT(SPREAD(states + leaf));
-            for (int i = 0; i < (1 + paired) * PADS / LANES; i++) {
-                int at = 2 * (1 + paired) * LANES * i, next = at + 2 * LANES;
-                if (!paired) {
-                    ADD_TO(to + at, ADD64(own[i], AND(control, LOAD(correction + at))));
-                    continue;
+        VEC pad[IN_FLIGHT], high[IN_FLIGHT];
+        for (int half = 0; half < TOGETHER; half += LANES) {
+            NAME(make_pads)(key, states + half, 0, 2 * THIRD, pad);
+            for (int leaf = 0; leaf < LANES; leaf++) {
+                VEC control = FIRST_BIT(SPREAD(states + half + leaf)), *own = pad + 2 * THIRD * leaf;
+                uint64_t *first = to + 2 * LEAF_CELLS * (half + leaf);
+                for (int i = 0, at = 0; i < THIRD; i++, at += 2 * LANES) {
+                    /* a register has the upper 32 bits of numbers of both halves */
+                    VEC low = AND(own[THIRD + i], PAIR(FIELD_EPSILON, FIELD_EPSILON));
+                    high[(half + leaf) * THIRD + i] = UPPER32(own[THIRD + i]);
+                    NAME(add_words)(own[i], low, control, correction + at, first + at, upper);
                 }
-                /* a register has the upper 32 bits of two others */
-                VEC both = own[2 * PADS / LANES + i % (PADS / LANES)];
-                VEC third = i < PADS / LANES ? AND(both, low) : UPPER32(both);
-                VEC lower = SUBTRACT64(AND(own[i], low), third);
-                VEC upper = ADD64(UPPER32(own[i]), third);
-                VEC one = ZIP_LOW(lower, upper), other = ZIP_HIGH(lower, upper);
-                ADD_TO(to + at, ADD64(one, AND(control, LOAD(correction + at))));
-                ADD_TO(to + next, ADD64(other, AND(control, LOAD(correction + next))));
             }
-            to += words_of_cell(paired) * LEAF_CELLS;
+        }
+        NAME(make_pads)(key, states, 2 * THIRD, THIRD, pad);
+        for (int leaf = 0; leaf < TOGETHER; leaf++, to += 2 * LEAF_CELLS) {
+            VEC control = FIRST_BIT(SPREAD(states + leaf));
+            for (int i = 0, at = LEAF_CELLS; i < THIRD; i++, at += 2 * LANES)
+                NAME(add_words)(pad[leaf * THIRD + i], high[leaf * THIRD + i], control,
+                                correction + at, to + at, upper);
         }
     }
 }
 
-/* Adds the numbers of some leaves, a multiple of TOGETHER, corrected where a control bit is set. */
-TARGET static void NAME(add_leaves)(const NAME(fixed_key) * key, const block *states,
+/* Adds the numbers of some leaves, a multiple of TOGETHER, corrected where a control bit is set.
+ * upper: how far the upper words of pairs are from the lower ones. */
+TARGET static void NAME(add_leaves)(const NAME(point_key) * key, const block *states,
                                     size_t leaves, int paired, const uint64_t *correction,
-                                    uint64_t *to)
+                                    uint64_t *to, size_t upper)
 {
-    if (paired)
-        NAME(add_kind)(key, states, leaves, 1, correction, to);
-    else
-        NAME(add_kind)(key, states, leaves, 0, correction, to);
+    if (paired) {
+        NAME(add_leaves_of_pairs)(key, states, leaves, correction, to, upper);
+        return;
+    }
+    for (const block *end = states + leaves; states < end; states += TOGETHER) {
+        VEC pad[IN_FLIGHT];
+        NAME(make_pads)(key, states, 0, THIRD, pad);
+        for (int leaf = 0; leaf < TOGETHER; leaf++, to += LEAF_CELLS) {
+            VEC control = FIRST_BIT(SPREAD(states + leaf));
+            for (int i = 0, at = 0; i < THIRD; i++, at += 2 * LANES)
+                ADD_TO(to + at,
+                       ADD64(pad[leaf * THIRD + i], AND(control, LOAD(correction + at))));
+        }
+    }
 }
 
 /* All leaves below one node, rotated and added to a table. */
-TARGET static void NAME(add_subtree)(const NAME(fixed_key) * key, const block *top,
+TARGET static void NAME(add_subtree)(const NAME(point_key) * key, const block *top,
                                      const tree *tree, size_t first_leaf, uint64_t *table)
 {
     block states[2][SUBTREE + 2 * GROUP];
     size_t leaves = least(tree->leaves - first_leaf, (size_t)1 << tree->below), nodes = 1;
-    size_t cells = tree->cells, words = words_of_cell(tree->paired);
+    size_t cells = tree->cells, words = 1 + (size_t)tree->paired;
     const block *word = tree->words + tree->above;
     int side = 0;
     states[0][0] = *top;
     for (int left = tree->below; left-- > 0; side = !side) {
-        NAME(expand_level)(key, states[side], nodes, word++, states[!side]);
+        NAME(expand_level)(&key->tree, states[side], nodes, word++, states[!side]);
         nodes = nodes_above(leaves, left);
     }
     for (size_t leaf = 0, some; leaf < leaves; leaf += some) {
@@ -116,18 +161,21 @@ TARGET static void NAME(add_subtree)(const NAME(fixed_key) * key, const block *t
         some = least(leaves - leaf, count / LEAF_CELLS) / TOGETHER * TOGETHER;
         if (some) {
             NAME(add_leaves)(key, states[side] + leaf, some, tree->paired, tree->leaf,
-                             table + words * at);
+                             table + words * at, words * cells);
             continue;
         }
         /* across the end of a row, or beyond the last cell */
-        uint64_t values[WORDS_OF_LEAF * TOGETHER] = {0}, *next = values;
+        uint64_t values[2][2 * LEAF_CELLS * TOGETHER] = {{0}};
         some = TOGETHER;
-        NAME(add_leaves)(key, states[side] + leaf, some, tree->paired, tree->leaf, values);
-        for (size_t end = least(cells, cell + LEAF_CELLS * some); cell < end; cell += count) {
-            uint64_t *to = table + words * rotated(tree, cell, &count);
-            count = least(count, end - cell);
-            for (size_t i = 0; i < words * count; i++)
-                to[i] += *next++;
+        NAME(add_leaves)(key, states[side] + leaf, some, tree->paired, tree->leaf, values[0],
+                         2 * LEAF_CELLS * TOGETHER);
+        size_t due = least(cells - cell, LEAF_CELLS * some);
+        for (size_t from = 0; from < due; from += count) {
+            at = rotated(tree, cell + from, &count);
+            count = least(count, due - from);
+            for (size_t half = 0; half < words; half++)
+                for (size_t i = 0; i < words * count; i++)
+                    table[words * (half * cells + at) + i] += values[half][words * from + i];
         }
     }
 }
@@ -140,8 +188,8 @@ TARGET static void NAME(add_points)(const block *expanded, int paired, int party
     block tops[2][MOST_TOPS + 2 * GROUP];
     tree tree = {.cells = cells, .rows = cells / row, .row = row, .paired = paired};
     tree.leaves = (cells + LEAF_CELLS - 1) / LEAF_CELLS;
-    NAME(fixed_key) key;
-    NAME(load_fixed_key)(&key, expanded);
+    NAME(point_key) key;
+    NAME(load_point_key)(&key, expanded);
     tree.below = depth < SUBTREE_LEVELS ? depth : SUBTREE_LEVELS;
     tree.above = depth - tree.below;
     for (size_t person = 0; person < count; person++) {
@@ -155,7 +203,7 @@ TARGET static void NAME(add_points)(const block *expanded, int paired, int party
         memcpy(tops[0], roots + person, sizeof(block));
         tops[0][0].low = (tops[0][0].low & ~7ULL) | (uint64_t)party;
         for (int level = 0; level < tree.above; level++, side = !side) {
-            NAME(expand_level)(&key, tops[side], nodes, tree.words + level, tops[!side]);
+            NAME(expand_level)(&key.tree, tops[side], nodes, tree.words + level, tops[!side]);
             nodes = nodes_above(tree.leaves, depth - 1 - level);
         }
         for (size_t top = 0; top < nodes; top++)
@@ -202,21 +250,23 @@ TARGET static void NAME(generate_level)(const NAME(fixed_key) * key, int place, 
 }
 
 /* beta - first + second, with the sign of party 1's control bit: the leaves of some keys. */
-TARGET static void NAME(generate_leaves)(const NAME(fixed_key) * key, int paired, uint64_t alpha,
+TARGET static void NAME(generate_leaves)(const NAME(point_key) * key, int paired, uint64_t alpha,
                                          size_t count, const word64 *places, const block *first,
                                          const block *second, word64 *leaves)
 {
     const uint64_t zeros[WORDS_OF_LEAF] = {0};
     uint64_t one[WORDS_OF_LEAF * TOGETHER] = {0}, other[WORDS_OF_LEAF * TOGETHER] = {0};
-    NAME(add_leaves)(key, first, TOGETHER, paired, zeros, one);
-    NAME(add_leaves)(key, second, TOGETHER, paired, zeros, other);
+    const size_t upper = 2 * LEAF_CELLS * TOGETHER;
+    NAME(add_leaves)(key, first, TOGETHER, paired, zeros, one, upper);
+    NAME(add_leaves)(key, second, TOGETHER, paired, zeros, other, upper);
     for (size_t i = 0; i < count * LEAF_CELLS << paired; i++) {
         size_t cell = i >> paired, owner = cell / LEAF_CELLS;
         uint64_t is_place = 0 - (uint64_t)(places[owner] % LEAF_CELLS == cell % LEAF_CELLS);
         uint64_t beta = is_place & (i & (size_t)paired ? alpha : 1);
         uint64_t sign = (first[owner].low & 1) - 1; /* party 1 has the opposite control bit */
         if (paired) {
-            uint64_t pads = field_subtract(sum_of_pairs(other, i), sum_of_pairs(one, i));
+            uint64_t pads = field_subtract(sum_of_pairs(other[i], other[i + upper]),
+                                           sum_of_pairs(one[i], one[i + upper]));
             uint64_t number = field_add(beta, pads);
             leaves[i] = number ^ (sign & (number ^ field_subtract(0, number)));
         } else
@@ -228,8 +278,8 @@ TARGET static void NAME(generate_points)(const block *expanded, int paired, uint
                                          int depth, size_t count, const word64 *places,
                                          const block *roots, block *corrections, word64 *leaves)
 {
-    NAME(fixed_key) key;
-    NAME(load_fixed_key)(&key, expanded);
+    NAME(point_key) key;
+    NAME(load_point_key)(&key, expanded);
     for (size_t start = 0; start < count; start += TILE) {
         block first[TILE] = {{0, 0}}, second[TILE] = {{0, 0}}, numbers[TILE] = {{0, 0}};
         block words[TILE];
@@ -241,7 +291,7 @@ TARGET static void NAME(generate_points)(const block *expanded, int paired, uint
             numbers[i].low = places[start + i] / LEAF_CELLS;
         }
         for (int level = 0; level < depth; level++) {
-            NAME(generate_level)(&key, depth - 1 - level, some, numbers, words, first, second);
+            NAME(generate_level)(&key.tree, depth - 1 - level, some, numbers, words, first, second);
             memcpy(corrections + (size_t)level * count + start, words, some * sizeof *words);
         }
         for (size_t at = 0; at < some; at += TOGETHER)
@@ -252,6 +302,7 @@ TARGET static void NAME(generate_points)(const block *expanded, int paired, uint
 }
 
 #undef TOGETHER
+#undef THIRD
 #undef ADD_TO
 #undef SELECT
 #undef THIRD_BIT

@@ -89,8 +89,6 @@ static int supported_kinds(void)
 }
 
 static const kernel KERNELS[] = {
-    {AESNI, stretch_aesni, transpose_aesni, make_rows_aesni, read_rows_aesni, garble_aesni,
-     evaluate_circuit_aesni, add_points_aesni, generate_points_aesni},
-    {VAES256, stretch_vaes256, transpose_vaes256, make_rows_vaes256, read_rows_vaes256, garble_vaes256,
-     evaluate_circuit_vaes256, add_points_vaes256, generate_points_vaes256},
+    KERNEL(AESNI, aesni),
+    KERNEL(VAES256, vaes256),
 };

@@ -13,7 +13,7 @@ import pytest
 
 from bench.cluster_demo import Outcome, evaluate, study_in_memory
 from bench.dask_sites import Cluster, cluster
-from umpc.compute.executor import InlineExecutor
+from umpc.compute.executor import Executor
 from umpc.crypto.prg import FixedKeyHash
 from umpc.errors import ConfigError, PeerUnavailable
 from umpc.mpc.fss import point
@@ -23,7 +23,7 @@ from umpc.transport.authority import Authority
 
 RECORDS = 550
 """The records of each node: 302,500 edges, in several chunks."""
-HERE = InlineExecutor()
+HERE = Executor()
 
 
 @pytest.fixture(scope="module")

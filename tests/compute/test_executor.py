@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.sessions import Run
 from tests.support.spread import Dying, evaluated, small_chunks
-from umpc.compute.executor import CoreThreads, InlineExecutor
+from umpc.compute.executor import CoreThreads, Executor
 from umpc.crypto.rounds import Finished, Message
 from umpc.dealer.server import dealt_in_order
 from umpc.errors import EncodingError, LocalProtocolError, RemoteProtocolError
@@ -46,7 +46,7 @@ def opened(one: OwnerBatch, other: OwnerBatch) -> tuple[TaskRounds, tuple[tuple[
 def test_every_place_sends_the_same_messages_once_and_ends_with_the_same_shares():
     plain = evaluated(run_of(), None)
     assert plain.chunks > 4 and len(plain.sent) == 2 * plain.chunks
-    for place in (InlineExecutor(), CoreThreads(2), Dying()):
+    for place in (Executor(), CoreThreads(2), Dying()):
         assert evaluated(run_of(), place) == plain
 
 
@@ -103,17 +103,17 @@ def test_material_keeps_the_order_of_chunks_whatever_is_computed_first():
     run = run_of()
     plain = [list(run.dealer.deal_one(chunk)) for chunk in run.attempt.chunks()]
 
-    class Backwards(InlineExecutor):
+    class Backwards(Executor):
         """The last of the chunks that are begun is ready first."""
 
         at_once = 3
         waiting = 0
 
-        async def deal(self, task):
+        async def run(self, function, *arguments):
             self.waiting += 1
             for _ in range(10 - self.waiting % 10):
                 await asyncio.sleep(0)
-            return task.payloads()
+            return function(*arguments)
 
     async def dealt(workers) -> list:
         batches = run.attempt.batches()
@@ -121,7 +121,7 @@ def test_material_keeps_the_order_of_chunks_whatever_is_computed_first():
         return [each async for each in material]
 
     assert len(plain) > 4
-    for workers in (None, InlineExecutor(), Backwards()):
+    for workers in (None, Executor(), Backwards()):
         assert asyncio.run(dealt(workers)) == plain
     assert asyncio.run(dealt(None)) == plain
 

@@ -54,19 +54,6 @@ class Reference:
         assert max(middle, other, high) < self.words
         return self.reduced(a * b % self.words, high)
 
-    def applied(self, row: Sequence[int], x: Sequence[int]) -> int:
-        """`apply_linear` of one row of integers, on words."""
-        half = [[each & self.epsilon for each in x], [each >> self.half for each in x]]
-        sums = [sum(a * b for a, b in zip(row, each, strict=True)) % self.words for each in half]
-        low, high = (self.encode(self.signed_word(each)) for each in sums)
-        return self.add(low, self.product(high, 1 << self.half))
-
-    def signed_word(self, word: int) -> int:
-        return word - self.words if word >= self.words // 2 else word
-
-    def encode(self, value: int) -> int:
-        return (value - (self.epsilon if value < 0 else 0)) % self.words
-
 
 @dataclass(frozen=True)
 class Extension:

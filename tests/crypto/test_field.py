@@ -64,17 +64,6 @@ def test_the_reduction_of_words_is_right_for_every_pair_of_words(tiny):
         assert tiny.add(a, b) == (a + b) % tiny.p and tiny.subtract(a, b) == (a - b) % tiny.p
 
 
-@pytest.mark.parametrize("tiny", [Reference(2), Reference(4)], ids=lambda t: t.p)
-def test_operators_on_halves_are_right_for_every_element_and_all_that_may_grow(tiny):
-    most = (1 << tiny.half - 1) - 1
-    rows = [row for row in product(range(-most, most + 1), repeat=2) if sum(map(abs, row)) <= most]
-    for row in rows:
-        for a in range(tiny.p):
-            for b in {0, 1, a, tiny.p // 2, tiny.p - 1}:
-                expected = (row[0] * a + row[1] * b) % tiny.p
-                assert tiny.applied(row, (a, b)) == expected
-
-
 @pytest.mark.parametrize("tiny", TINY, ids=lambda tiny: tiny.p)
 def test_every_product_and_inverse_of_k(tiny):
     every = tiny.elements()
@@ -218,34 +207,6 @@ def test_signed_integers_survive(value):
     assert numbers(found) == [value % P]
     signed = value % P if value % P <= P // 2 else value % P - P
     assert field.decode(found).tolist() == [signed]
-
-
-@given(
-    rows=st.lists(
-        st.lists(st.integers(-(2**27), 2**27), min_size=5, max_size=5), min_size=1, max_size=4
-    ),
-    x=st.lists(elements, min_size=5, max_size=5),
-)
-def test_linear_operators_are_those_of_big_integers(rows, x):
-    matrix = np.array(rows, dtype=np.int64).view(np.uint64)
-    growth = max(sum(map(abs, row)) for row in rows)
-    found = field.apply_linear(lambda v: (matrix * v).sum(axis=-1), array(x), growth)
-    expected = [sum(a * b for a, b in zip(row, x, strict=True)) % P for row in rows]
-    assert numbers(found) == expected == [WHOLE.applied(row, x) for row in rows]
-
-
-@pytest.mark.parametrize("sign", [1, -1])
-def test_an_operator_that_grows_as_much_as_it_may(sign):
-    most = sign * (2**31 - 1)
-    factor = np.array(most, dtype=np.int64).view(np.uint64)
-    found = field.apply_linear(lambda v: v * factor, array(CORNERS), 2**31 - 1)
-    assert numbers(found) == [most * x % P for x in CORNERS]
-
-
-@pytest.mark.parametrize("growth", [2**31, 2**40, -1])
-def test_an_operator_that_might_wrap_is_refused(growth):
-    with pytest.raises(LocalProtocolError, match=r"grows less than 2\^31"):
-        field.apply_linear(lambda v: v, array(CORNERS), growth)
 
 
 # --- K --------------------------------------------------------------------------------------------

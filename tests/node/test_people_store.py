@@ -29,7 +29,7 @@ from tests.support.crowds import (
     opened,
     store_at,
 )
-from umpc.compute.executor import InlineExecutor
+from umpc.compute.executor import Executor
 from umpc.crypto.signing import ORDER, is_signature
 from umpc.errors import (
     LedgerError,
@@ -75,7 +75,7 @@ def test_blocks_of_keys_may_be_added_up_elsewhere(pair: Pair):
     went: list[int] = []
 
     async def add_up() -> list[int]:
-        class Elsewhere(InlineExecutor):
+        class Elsewhere(Executor):
             at_once = 2
 
             async def run(self, function, *arguments, **named):

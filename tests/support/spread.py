@@ -12,7 +12,7 @@ from typing import Any
 
 from tests.support.doors import limits
 from tests.support.sessions import Run
-from umpc.compute.executor import Executor, InlineExecutor
+from umpc.compute.executor import Executor
 from umpc.crypto.rounds import Message
 from umpc.dealer import server
 from umpc.mpc.masked import plan
@@ -81,7 +81,7 @@ class MaterialInMemory:
         return next(self._payloads)
 
 
-class Dying(InlineExecutor):
+class Dying(Executor):
     """Workers that die after each message: the next round is computed from the task again."""
 
     at_once = 4

@@ -29,8 +29,9 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from umpc import __version__
+from umpc.compute.executor import Executor
 from umpc.errors import ConfigError, PeerUnavailable, UmpcError, installing
-from umpc.mpc.masked.tasks import DealTask, Heard, OwnerBatch, Said, TaskRounds
+from umpc.mpc.masked.tasks import Heard, OwnerBatch, Said, TaskRounds
 
 log = logging.getLogger("umpc.compute")
 CallAtCluster: TypeAlias = Any
@@ -49,7 +50,7 @@ NEVER_ON_DISK = {
 """Settings of every worker: masks and records stay in memory."""
 
 
-class DaskCluster:
+class DaskCluster(Executor):
     """A cluster, connected. Its workers must be there.
 
     Args: address: the scheduler's host:port. tls: a folder with the site's TLS_FILES.
@@ -72,11 +73,6 @@ class DaskCluster:
     def begin(self, task: OwnerBatch) -> RoundsAtCluster:
         """Give an owner's task to a worker. The scheduler chooses it."""
         return RoundsAtCluster(self, task)
-
-    async def deal(self, task: DealTask) -> list[list[bytes]]:
-        """For each chunk the material of each owner."""
-        payloads: list[list[bytes]] = await self.result(await self.submit(_deal, Redacted(task)))
-        return payloads
 
     async def run(self, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
         """A function's result, from a worker that has the function's module."""
@@ -217,11 +213,6 @@ def _after(rounds: TaskRounds | UmpcError, heard: Redacted) -> Said | UmpcError:
         return rounds
     said: Said | UmpcError = _tried(rounds.after, heard.content)
     return said
-
-
-def _deal(given: Redacted) -> list[list[bytes]] | UmpcError:
-    """For each chunk of a task the material of each owner."""
-    return refusal(given.version) or _tried(given.content.payloads)
 
 
 def _run(given: Redacted) -> Any:

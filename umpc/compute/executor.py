@@ -1,8 +1,8 @@
-"""The interface of a place that computes tasks; this thread and threads of this process.
+"""A place that computes tasks: this thread, and threads of this process.
 
 | class | computes in | for |
 |---|---|---|
-| `InlineExecutor` | the caller | tests, and to compare others with |
+| `Executor` | the caller | tests, and to compare others with |
 | `CoreThreads` | threads, one for each core | one machine |
 | `cluster.DaskCluster` | workers of a Dask cluster | several machines of a site |
 
@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any, ParamSpec, Protocol, TypeVar
 
 from umpc.errors import ConfigError
-from umpc.mpc.masked.tasks import DealTask, Heard, OwnerBatch, Said, TaskRounds
+from umpc.mpc.masked.tasks import Heard, OwnerBatch, Said, TaskRounds
 from umpc.ustat.blocks import CORES
 
 Arguments = ParamSpec("Arguments")
@@ -51,61 +51,33 @@ class GivenRounds(Protocol):
         ...
 
 
-class Executor(Protocol):
-    """A place that computes tasks. Each call is given back once, however often it is computed."""
+class Executor:
+    """This thread: a task is computed where it is awaited. Other places derive from it."""
 
-    @property
-    def at_once(self) -> int:
-        """The number of tasks that keep the place busy."""
-        ...
+    at_once = 1
+    """The number of tasks that keep the place busy."""
 
     def begin(self, task: OwnerBatch) -> GivenRounds:
         """Give an owner's task away."""
-        ...
-
-    async def deal(self, task: DealTask) -> list[list[bytes]]:
-        """For each chunk the material of each owner, in party order."""
-        ...
-
-    async def run(
-        self,
-        function: Callable[Arguments, Result],
-        *arguments: Arguments.args,
-        **named: Arguments.kwargs,
-    ) -> Result:
-        """A function's result. Function and arguments may go to another machine of the site."""
-        ...
-
-    def close(self) -> None:
-        """Let go of the place."""
-        ...
-
-
-class InlineExecutor:
-    """This thread: a task is computed where it is awaited."""
-
-    at_once = 1
-
-    def begin(self, task: OwnerBatch) -> GivenRounds:
         return RoundsHere(task, self.run)
 
-    async def deal(self, task: DealTask) -> list[list[bytes]]:
-        return await self.run(task.payloads)
-
     async def run(
         self,
         function: Callable[Arguments, Result],
         *arguments: Arguments.args,
         **named: Arguments.kwargs,
     ) -> Result:
-        """A function's result."""
+        """A function's result. Function and arguments may go to another machine of the site.
+
+        Each call is given back once, however often it is computed.
+        """
         return function(*arguments, **named)
 
     def close(self) -> None:
-        """There is nothing to let go of: other nodes of this process may use the same threads."""
+        """Let go of the place. Threads stay: other nodes of this process may use the same ones."""
 
 
-class CoreThreads(InlineExecutor):
+class CoreThreads(Executor):
     """Threads of this process. Args: cores: how many compute at the same time.
 
     A thread begins when there is work for it, and ends with the object.

@@ -11,7 +11,7 @@ and results are. Nothing here looks at it: who takes elements from others checks
 | part | functions |
 |---|---|
 | F | `constant`, `add`, `subtract`, `negate`, `multiply`, `power`, `inverse`, `total`, `inner` |
-| signs | `encode`, `decode`, `apply_linear` |
+| signs | `encode`, `decode` |
 | K | `add` and `subtract` of F; `times`, `scale`, `inverse_k`, `inner_k`, `inner_fk`, `powers` |
 | streams | `field_elements`, `challenge`, `outside_f` |
 
@@ -41,7 +41,6 @@ GENERATOR = 7
 """Its powers are all elements of F but 0. So it is no square, and t² − 7 has no root in F."""
 MOST_TERMS = 1 << 32
 """The longest sum: its 32-bit halves add up without a carry."""
-MOST_GROWTH = 1 << 31
 
 _P = np.uint64(P)
 _EPSILON = np.uint64(2**32 - 1)
@@ -175,10 +174,17 @@ def inner(a: FieldArray, b: FieldArray) -> FieldArray:
 
     Raises: LocalProtocolError for more than 2^32 terms.
     """
-    _check_terms(a.shape[-1])
+    return _sum_of_products(a, b, multiply, (1, 1))
+
+
+def _sum_of_products(
+    a: FieldArray, b: FieldArray, product: Callable[..., FieldArray], widths: tuple[int, int]
+) -> FieldArray:
+    """Σ a_i b_i. Args: widths: 1 for elements of F, and 2 for those of K."""
+    _check_terms(a.shape[-widths[0]])
     if compiled.CHOSEN is not None:
-        return compiled.inner(a, b, (1, 1))
-    return total(multiply(a, b))
+        return compiled.inner(a, b, widths)
+    return total(product(a, b), axis=-widths[1])
 
 
 def _check_terms(count: int) -> None:
@@ -201,28 +207,6 @@ def decode(a: FieldArray) -> NDArray[np.int64]:
     is_negative = np.greater(a, np.uint64(P // 2))
     words = np.add(a, np.where(is_negative, _EPSILON, _ZERO))
     return np.asarray(words, dtype=np.uint64).view(np.int64)
-
-
-def apply_linear(
-    operator: Callable[[FieldArray], FieldArray], x: FieldArray, growth: int
-) -> FieldArray:
-    """An integer linear operator applied to elements of F.
-
-    The operator gets the 32-bit halves of x, and its results are exact as signed integers.
-
-    Args:
-        operator: linear over the integers; it takes and gives uint64 modulo 2^64, of any shape.
-        growth: at least the sum of the absolute coefficients of each of its rows.
-
-    Raises: LocalProtocolError if growth is not below 2^31, since results might wrap.
-    """
-    if not 0 <= growth < MOST_GROWTH:
-        raise LocalProtocolError(
-            f"an operator on halves of elements grows less than 2^31, got {growth}"
-        )
-    low = operator(np.bitwise_and(x, _EPSILON)).view(np.int64)
-    high = operator(np.right_shift(x, _HALF)).view(np.int64)
-    return add(encode(low), multiply(encode(high), constant(1 << 32)))
 
 
 # --- K --------------------------------------------------------------------------------------------
@@ -262,10 +246,7 @@ def inner_k(a: FieldArray, b: FieldArray) -> FieldArray:
 
     Raises: LocalProtocolError for more than 2^32 terms.
     """
-    _check_terms(a.shape[-2])
-    if compiled.CHOSEN is not None:
-        return compiled.inner(a, b, (2, 2))
-    return total(times(a, b), axis=-2)
+    return _sum_of_products(a, b, times, (2, 2))
 
 
 def inner_fk(a: FieldArray, b: FieldArray) -> FieldArray:
@@ -273,10 +254,7 @@ def inner_fk(a: FieldArray, b: FieldArray) -> FieldArray:
 
     Raises: LocalProtocolError for more than 2^32 terms.
     """
-    _check_terms(a.shape[-1])
-    if compiled.CHOSEN is not None:
-        return compiled.inner(a, b, (1, 2))
-    return total(scale(a, b), axis=-2)
+    return _sum_of_products(a, b, scale, (1, 2))
 
 
 def powers(rho: FieldArray, count: int) -> FieldArray:

@@ -671,5 +671,5 @@ async def _deal(
     if sum(chunk.count for chunk in batch) < SMALLEST_TASK:
         return await asyncio.to_thread(dealt, session, batch)
     task = await asyncio.to_thread(session.task, *batch)
-    payloads = await workers.deal(task)
+    payloads = await workers.run(task.payloads)
     return [list(session.frames(*each)) for each in zip(batch, payloads, strict=True)]

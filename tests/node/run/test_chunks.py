@@ -11,7 +11,7 @@ import pytest
 from tests.support.sessions import Run
 from tests.support.spread import Dying, LinkInMemory, MaterialInMemory
 from tests.support.studies import SKEWNESS
-from umpc.compute.executor import Executor, InlineExecutor
+from umpc.compute.executor import Executor
 from umpc.errors import PeerLost, RemoteProtocolError
 from umpc.mpc import chunks as chunks_module
 from umpc.node.run import chunks as running_chunks
@@ -98,7 +98,7 @@ def test_batches_send_each_chunks_messages_and_end_with_its_shares(changes):
 def test_workers_take_batches_and_one_that_dies_changes_nothing(changes, limit):
     expected = alone(**changes)
     limit(running_chunks, SMALLEST_TASK=1)
-    for workers in (InlineExecutor(), Dying()):
+    for workers in (Executor(), Dying()):
         assert Consortium(**changes).evaluate(workers) == expected
 
 

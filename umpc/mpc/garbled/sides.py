@@ -147,12 +147,10 @@ class Side(Generic[End]):
         if inputs and len(plan.coin_wires) == inputs and self.complete:
             return coins.reshape(inputs, -1, 2)
         labels = np.empty((inputs, index.shape[1], 2), dtype=np.uint64)
-        for blocks, known in ((self._own, self._own_labels), (self._theirs, self._their_labels)):
-            if known is None:
-                raise LocalProtocolError(f"the labels of the link with {self.peer} are not here")
-            (block,) = (each for each in blocks if each.owners == chunk.owners)
+        for own in (True, False):
+            block = self._block(chunk, own=own)
             # a record's labels serve all its edges
-            table = known[block.bits].reshape(len(block.carried), len(block.records), 2)
+            table = self._labels_of(block, own=own)
             places = np.searchsorted(block.records, index[block.slot])
             labels[list(block.wires)] = table[: len(block.wires), places]
         if plan.coin_wires:
@@ -173,10 +171,7 @@ class Side(Generic[End]):
         """
         block = self._block(chunk, own=own)
         if chunk.owners not in self._row_keys:
-            known = self._own_labels if own else self._their_labels
-            if known is None:
-                raise LocalProtocolError(f"the labels of the link with {self.peer} are not here")
-            table = known[block.bits].reshape(len(block.carried), len(block.records), 2)
+            table = self._labels_of(block, own=own)
             row = {bit: number for number, bit in enumerate(block.carried)}
             numbers = [
                 [row[InputBit(block.slot, each.piece.field, bit)] for bit in each.piece.bits]
@@ -207,6 +202,13 @@ class Side(Generic[End]):
         blocks = self._own if own else self._theirs
         (block,) = (each for each in blocks if each.owners == chunk.owners)
         return block
+
+    def _labels_of(self, block: WireBlock, *, own: bool) -> WordArray:
+        """The labels of one node's records: (bits, records, 2)."""
+        known = self._own_labels if own else self._their_labels
+        if known is None:
+            raise LocalProtocolError(f"the labels of the link with {self.peer} are not here")
+        return known[block.bits].reshape(len(block.carried), len(block.records), 2)
 
     def protocol(self, plan: GarbledPlan, chunk: Chunk, index: IndexArray) -> Protocol[ChunkShares]:
         """The rounds of a chunk; its result is this side's shares."""
