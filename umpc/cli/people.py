@@ -17,7 +17,8 @@ from umpc.api.study import ProposedStudy, run_now
 from umpc.cli.demo_options import named_value
 from umpc.cli.shared import FILE
 from umpc.cli.study import QUIET
-from umpc.coordinator.people import open_people, silent
+from umpc.coordinator.client import silent
+from umpc.coordinator.people import open_people
 from umpc.coordinator.studyfile import read_values
 from umpc.enrolment.texts import are_same_digits, grouped
 from umpc.errors import CertificateError, ConfigError, MessageRefused, StudyError

@@ -123,7 +123,7 @@ def keys_digest(keys: Iterable[bytes]) -> tuple[str, int]:
     ordered.sort()
     twice = ordered[1:][ordered[1:] == ordered[:-1]]
     if len(twice):
-        shown = key_line(twice[0].ljust(KEY_BYTES, b"\0")).strip()
+        shown = base64.b64encode(twice[0].ljust(KEY_BYTES, b"\0")).decode()
         raise StudyError(
             f"the key {shown} is in the list of places twice: a person would have two places"
         )
