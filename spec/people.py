@@ -13,6 +13,7 @@ histogram, and the aggregators go on as two nodes of `grid.py` whose tables are 
     close     no message is taken any more
     compare   each aggregator → the other one    a row for each place: (place, receipt)
               both sign the rows that are equal, once: now n, sensitivity and masks are fixed
+              each keeps the list as both signed it, byte by byte
     release   both run attempts of the grid until one ends, and each adds all the noise
 """
 
@@ -47,10 +48,9 @@ def deal(study: Study, secrets: list[bytes], seeds: list[bytes]) -> list[Key]:
     Once for these seeds: other keys over the same roots would show the cell.
     """
     rows = zip(secrets, *(roots(study, seed) for seed in seeds), strict=True)
+    cells, key = study["cells"], hash_key(study)
     return [
-        point_functions.generate(
-            study["cells"], offset(study, place, secret), [*both], hash_key(study)
-        )
+        point_functions.generate(cells, offset(study, place, secret), [*both], key)
         for place, (secret, *both) in enumerate(rows)
     ]
 
@@ -111,6 +111,19 @@ def check_counted(study: Study, statement: bytes, signatures: list[bytes], blame
     for key, signature in zip(study["keys"], signatures, strict=True):
         require(is_signature(key, text, signature), "both signed the people", blamed)
     return int.from_bytes(statement[:8], "little")
+
+
+def keep_counted(kept: list[bytes], statement: bytes, signatures: list[bytes]) -> list[bytes]:
+    """The list by which an aggregator adds up, on its disk. It releases for no other one.
+
+    The coordinator can write a signature (r, s) as (r, −s), and an aggregator can sign again. The
+    document then has another hash, and one list would be two studies with two releases.
+
+    Args: kept: what an earlier call returned; [] before the first one.
+    """
+    shown = [statement, *signatures]
+    require(kept in ([], shown), "a list is kept as both signed it")
+    return shown
 
 
 def check_members(study: Study, n: int, records: list[int]) -> None:
@@ -188,7 +201,6 @@ def run(
         [[own["signing_key"], own["nonces"][1]] for own in owns],
         study["relay"],
     )
-    noises = [own["noise"] for own in owns]
     return {
         "keys": b"".join(blocks(study, keys)),
         "sent": [sent[place] for place in sorted(sent)],
@@ -197,5 +209,5 @@ def run(
         "n": n,
         "tables": tables,
         "shares": summed["shares"],
-        "released": release(summed["shares"], noises, ring),
+        "released": release(summed["shares"], [own["noise"] for own in owns], ring),
     }

@@ -81,6 +81,10 @@ CHECKS: dict[str, tuple[str, ...]] = {
     "a list has each place once": ("do not ascend by place", f"{PEOPLE}:both_have"),
     "enough people came": ("the study promises its people", f"{PEOPLE}:counted_statement"),
     "both signed the people": ("not both aggregators have", f"{PEOPLE}:check_counted"),
+    "a list is kept as both signed it": (
+        "has signed another list of people than the study has",
+        f"{PEOPLE}:check_kept",
+    ),
     "both say how many people": (
         "and both aggregators signed",
         "umpc.protocols.people.terms:check_count",
@@ -298,7 +302,7 @@ STEPS: Steps = {
         "umpc.dealer.material": "wire_masks",
         f"{GRID}.node": "mask_stream",
         CHECKED: "pads",
-        f"{CHECKED}_node": "pads",
+        "umpc.protocols.people.node": "pads",
         f"{GRID}.attempt": "mask_stream",
         "umpc.ustat.kernel:Kernel": "evaluate",
         "umpc.dp.distributed_gaussian:GaussianShare": "draw",

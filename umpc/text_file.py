@@ -35,6 +35,15 @@ def read_text(path: Path, expected: str, failure: type[Exception]) -> str:
         raise failure(f"{path}: {expected} was expected, {why_unread(error)}") from error
 
 
+def check_new(*paths: Path, failure: type[Exception]) -> None:
+    """Check that nothing would be overwritten. Raises: failure."""
+    for path in paths:
+        if path.exists():
+            raise failure(
+                f"{path} exists already, and was not changed: give another name, or move it away"
+            )
+
+
 def check_writable(path: Path, what: str, failure: type[Exception]) -> None:
     """Check that a file can be written, before work that costs time or epsilon.
 

@@ -8,8 +8,8 @@ from typing import Any
 from spec.cases.grid import signs
 from spec.cases.joint_seed import STUDY as HASH
 from spec.cases.vectors import Arguments, Bad, Good, counting
-from spec.joint_seed import point, sign
-from spec.people import counted_statement, counted_text, listed
+from spec.joint_seed import ORDER, point, sign
+from spec.people import check_counted, counted_statement, counted_text, listed
 from spec.people_messages import (
     Person,
     Row,
@@ -184,6 +184,25 @@ CHECKED: Arguments = {
     "signatures": _signed(STATEMENT, STATEMENT),
     "blamed": "coordinator",
 }
+KEPT: Arguments = {
+    "kept": [STATEMENT, *CHECKED["signatures"]],
+    "statement": STATEMENT,
+    "signatures": CHECKED["signatures"],
+}
+
+
+def _instead(signature: bytes) -> Arguments:
+    """The kept list, with another signature of the second aggregator."""
+    other = [KEPT["signatures"][0], signature]
+    assert check_counted(**{**CHECKED, "signatures": other}) == 3, "it is genuine"
+    return {**KEPT, "signatures": other}
+
+
+def _negated(signature: bytes) -> bytes:
+    """(r, −s), made by anybody from (r, s)."""
+    return signature[:32] + (ORDER - int.from_bytes(signature[32:], "big")).to_bytes(32, "big")
+
+
 SAID: Arguments = {"study": STUDY, "n": 3, "records": [3, 3]}
 GOOD: Good = [
     ("run", "six people", RUN),
@@ -223,6 +242,8 @@ GOOD: Good = [
     ),
     ("counted", "two lists with two equal rows", COUNTED),
     ("check_counted", "both signed one list", CHECKED),
+    ("keep_counted", "the first list", {**KEPT, "kept": []}),
+    ("keep_counted", "the same list again", KEPT),
     ("check_members", "both say n", SAID),
 ]
 BAD: Bad = [
@@ -319,6 +340,16 @@ BAD: Bad = [
             **CHECKED,
             "signatures": _signed(STATEMENT, STATEMENT, study=OTHER_STUDY),
         },
+    ),
+    (
+        "keep_counted",
+        "the other aggregator's signature is spelled anew",
+        _instead(_negated(KEPT["signatures"][1])),
+    ),
+    (
+        "keep_counted",
+        "the other aggregator signs the list twice",
+        _instead(sign(OWNS[1]["signing_key"], counted_text(STUDY, STATEMENT), 2**205)),
     ),
     (
         "check_members",

@@ -29,6 +29,7 @@ from umpc.people.messages import (
     both_have,
     check_again,
     check_counted,
+    check_device,
     check_secret_request,
     counted_statement,
     counted_text,
@@ -180,7 +181,7 @@ def test_no_text_shows_a_number():
 def test_a_secret_reaches_the_device_that_asked(place, secret, device_secret):
     device, signature = secret_request(SURVEY, place, SEED, device_secret)
     check_secret_request(SURVEY, place, KEY, device, signature)
-    check_secret_request(SURVEY, place, KEY, device, signature, former=device)
+    check_device(place, device, device)
     sealed = seal_secret(SURVEY, place, device, secret, ENTROPY)
     assert len(sealed) == SEALED_BYTES == 80
     assert open_secret(SURVEY, place, device_secret, sealed) == secret
@@ -198,8 +199,9 @@ def test_a_request_serves_one_study_place_and_device():
     ]:
         with pytest.raises(MessageRefused, match="is not signed by the key of this place"):
             check(survey, place, device=asked)
+    check_secret_request(SURVEY, 7, KEY, other_device, other_signature)
     with pytest.raises(MessageRefused, match="another device has fetched the secret of place 7"):
-        check_secret_request(SURVEY, 7, KEY, other_device, other_signature, former=device)
+        check_device(7, other_device, device)
     for size in (0, 63, 65):
         with pytest.raises(MessageRefused, match="is not signed"):
             check(SURVEY, 7, device=device, signature=(signature + b"\0")[:size])
@@ -316,7 +318,7 @@ def test_lists_are_compared_row_by_row_as_they_come():
 
 def test_a_statement_has_n_and_fixes_study_rows_and_keys():
     rows = [told_of(place) for place in (0, 3, 900)]
-    statement = counted_statement(SURVEY, iter(rows), bytes(32))
+    statement = counted_statement(SURVEY, rows, bytes(32))
     assert len(statement) == STATEMENT_BYTES and int.from_bytes(statement[:8], "little") == 3
     others = [
         counted_statement(OTHER, rows, bytes(32)),

@@ -73,7 +73,8 @@ def answered(study, requests, secrets, sealing):
     survey, devices, found = survey_of(study), {}, []
     for place, device, signature in requests:
         key, former = place_key_of(study, place), devices.get(place, b"")
-        m.check_secret_request(survey, place, key, device, signature, former)
+        m.check_secret_request(survey, place, key, device, signature)
+        m.check_device(place, device, former)
         sealed = m.seal_secret(
             survey, place, device, secrets[place], lambda _, place=place: sealing[place]
         )
@@ -209,6 +210,13 @@ def check_members(study, n, records):
     check_count(with_terms(people_study(), counted=hexadecimal), said)
 
 
+def keep_counted(kept, statement, signatures):
+    """The first list is on disk before anybody asks for a share."""
+    counted = b"".join([statement, *signatures])
+    m.check_kept(b"".join(kept) or counted, counted, "north")
+    return [statement, *signatures]
+
+
 test_good_vectors, test_bad_vectors, test_each_check_is_needed = replay_tests(
     "people",
     {
@@ -230,6 +238,7 @@ test_good_vectors, test_bad_vectors, test_each_check_is_needed = replay_tests(
         "receipt_statement": lambda study, **given: m.receipt_statement(survey_of(study), **given),
         "taken": taken,
         "counted": counted_by_umpc,
+        "keep_counted": keep_counted,
         "check_members": check_members,
         "check_counted": lambda study, statement, signatures, blamed: m.check_counted(
             survey_of(study), statement, study["keys"], signatures, blamed

@@ -25,7 +25,7 @@ from umpc.protocols.grid.attempt import GridAttempt
 from umpc.protocols.grid.binding import grid_of
 from umpc.protocols.grid.masked_form import masked_forms
 from umpc.protocols.people.checked import CheckedTotal, PeopleDealing, challenge
-from umpc.protocols.people.checked_node import CheckedTable
+from umpc.protocols.people.node import CheckedTable
 from umpc.protocols.people.protocol import PeopleTotal
 from umpc.study.attempt import sign_member
 from umpc.study.messages import Frame

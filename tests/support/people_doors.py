@@ -44,8 +44,9 @@ class Doors:
             former = self.devices.get(place, b"")
             try:
                 messages.check_secret_request(
-                    self.survey, place, TOKENS[place][1], device, signature, former
+                    self.survey, place, TOKENS[place][1], device, signature
                 )
+                messages.check_device(place, device, former)
             except MessageRefused as error:
                 found.append(error)
                 continue

@@ -21,8 +21,7 @@ from dataclasses import dataclass
 from functools import partial
 from math import inf
 from pathlib import Path
-from statistics import NormalDist
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,12 +41,11 @@ from umpc.simulation import Table, simulate
 from umpc.study.attempt import Attempt
 from umpc.study.parts import FieldText
 from umpc.study.settings import ADVERSARIES, HONEST, LYING_NODES
-from umpc.text_file import write_text
+from umpc.text_file import check_new, write_text
 from umpc.ustat.sampling import TWO_SAMPLE
 from umpc.ustat.schema import FieldSchema
 from umpc.ustat.statistics import find_statistic
 
-Line: TypeAlias = tuple[str, str]
 NUMBER, ANY = 0, -1
 """The kinds of columns beside numbers of categories: a number, and any categories."""
 AUC = "the probability that a record of the second group has the larger number; ties count half"
@@ -88,6 +86,10 @@ EPSILONS = [f"{n / part:g}" for part in (1000, 100, 10) for n in range(10, 100)]
 """The values of ε that are tried."""
 CORRELATION = 0.5
 """That of any two made-up columns, and the distance of two public groups in deviations."""
+MADE_UP = (
+    f"the records are made up: normal columns with correlation {CORRELATION}, and public groups "
+    f"{CORRELATION} deviations apart; no site was asked, nothing is paid"
+)
 
 
 @dataclass(frozen=True)
@@ -149,27 +151,6 @@ class Proposal:
     def epsilon(self) -> float:
         return self.grade.epsilon
 
-    def lines(self) -> list[Line]:
-        """The proposal in lines of a label and a text."""
-        result = self.made_up
-        value = "withheld" if result.estimate is None else f"{result.estimate:.3g}"
-        both = (
-            f"{kind} {low:.3g} to {high:.3g}"
-            for kind in (RECORDS, POPULATION)
-            for low, high in [result.interval(kind=kind)]
-        )
-        people = self.grade.plan.study.people
-        unit = "one record" if people is None else f"all records of one {people.column}"
-        return [
-            ("statistic", f"{self.statistic}: {self.estimates}"),
-            ("protects", f"{unit}, with epsilon {self.epsilon:g}"),
-            *((name, str(each)) for name, each in self.grades.items()),
-            ("grade", self.costs),
-            ("chosen", self.study.chosen),
-            ("made up", f"estimate {value}; 95 %: {', '.join(both)}"),
-            ("", f"{_made_up_as(self.grade.plan.attempt)}; no site was asked, nothing is paid"),
-        ]
-
     def save(self, path: str | Path) -> Path:
         """Write study.toml with comments. Raises: ConfigError where there is such a file."""
         file, grade = Path(path), self.grade
@@ -184,11 +165,29 @@ class Proposal:
             "fields": "Bounds come from what a column means, never from the data.",
             "nodes": "The name in its certificate and the address, as each administrator says.",
         }
-        refuse_existing(file)
+        check_new(file, failure=ConfigError)
         return write_text(file, self.study.text(about), "the study", ConfigError)
 
     def __str__(self) -> str:
-        return "\n".join(f"{label:<12} {printable(text)}" for label, text in self.lines())
+        result = self.made_up
+        value = "withheld" if result.estimate is None else f"{result.estimate:.3g}"
+        both = (
+            f"{kind} {low:.3g} to {high:.3g}"
+            for kind in (RECORDS, POPULATION)
+            for low, high in [result.interval(kind=kind)]
+        )
+        people = self.grade.plan.study.people
+        unit = "one record" if people is None else f"all records of one {people.column}"
+        lines = (
+            ("statistic", f"{self.statistic}: {self.estimates}"),
+            ("protects", f"{unit}, with epsilon {self.epsilon:g}"),
+            *((name, str(each)) for name, each in self.grades.items()),
+            ("grade", self.costs),
+            ("chosen", self.study.chosen),
+            ("made up", f"estimate {value}; 95 %: {', '.join(both)}"),
+            ("", MADE_UP),
+        )
+        return "\n".join(f"{label:<12} {printable(text)}" for label, text in lines)
 
 
 def plan(
@@ -296,15 +295,6 @@ def _in_words(kinds: Sequence[int]) -> str:
     return " and ".join(words.get(kind, f"{kind} categories") for kind in kinds)
 
 
-def refuse_existing(file: Path) -> None:
-    """Raises: ConfigError where there is such a file."""
-    if file.exists():
-        raise ConfigError(
-            f"{file}: a new file was expected, and there is one, which was not changed. Name "
-            "another file, or remove this one"
-        )
-
-
 def _unit(protect: str) -> dict[str, Any]:
     """The keys of the unit of protection. Raises: StudyError."""
     if protect == RECORD:
@@ -331,15 +321,16 @@ def _grade(
 
     Raises: StudyError where no ε of EPSILONS is.
     """
-    document = make(epsilon=epsilon or 1).file.new_study("coordinator")
+    epsilon = str(epsilon or 1)
+    document = make(epsilon=epsilon).file.new_study("coordinator")
     first = attempt_over(document, records)
     parts = _tables(first)
     columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     table = ReferenceTable.of(document, columns, first.counts, is_made_up=True)
     _ = table.means  # it is kept for each ε
 
-    def half(text: Any, kind: str = RECORDS) -> float:
-        study = document.replaced(epsilon=str(text))
+    def half(text: str, kind: str = RECORDS) -> float:
+        study = document.replaced(epsilon=text)
         over = attempt_over(study, records), table.turned_to(study)
         report = protocol_of(study).expected_report(*over)
         try:
@@ -350,16 +341,16 @@ def _grade(
         return width / 2
 
     if exact is not None:
-        if half(EPSILONS[-1]) > exact:
+        # the interval is the shorter the larger ε is
+        least = bisect_left(EPSILONS, True, key=lambda text: half(text) <= exact)
+        if least == len(EPSILONS):
             raise StudyError(
                 f"the interval is ± {half(EPSILONS[-1]):.2g} at epsilon = {EPSILONS[-1]}, and "
                 f"± {exact:g} was asked for: take more records, or ask for less"
             )
-        # the interval is the shorter the larger ε is
-        epsilon = EPSILONS[bisect_left(EPSILONS, True, key=lambda text: half(text) <= exact)]
-    study = make(epsilon=epsilon or 1)
-    text = str(epsilon or 1)
-    return Grade(study, study.plan(records), half(text), half(text, POPULATION))
+        epsilon = EPSILONS[least]
+    study = make(epsilon=epsilon)
+    return Grade(study, study.plan(records), half(epsilon), half(epsilon, POPULATION))
 
 
 def _compared(grades: Mapping[str, Grade], reason: str) -> tuple[str, str]:
@@ -397,12 +388,11 @@ def _tables(attempt: Attempt) -> list[Table]:
     label = study.label if study.two_sample else ""
     found: list[Table] = []
     for first, second in attempt.counts:
-        size = first + second
-        group = (np.arange(size) >= first).astype(np.int64)
-        common, table = _normal(stream, size), {}
-        for field in study.schema:
-            own = _normal(stream, size)
-            values = CORRELATION**0.5 * common + (1 - CORRELATION) ** 0.5 * own
+        group = np.repeat([0, 1], (first, second))
+        common, *own = _normal(stream, 1 + len(study.schema), first + second)
+        table = {}
+        for field, values in zip(study.schema, own, strict=True):
+            values = CORRELATION**0.5 * common + (1 - CORRELATION) ** 0.5 * values
             # the first class of a document should score higher
             values += CORRELATION * (1 - group) if label else 0
             table[field.name] = group if field.name == label else _in_units(values, field)
@@ -410,9 +400,9 @@ def _tables(attempt: Attempt) -> list[Table]:
     return found
 
 
-def _normal(stream: Stream, count: int) -> Floats:
-    """Standard normal numbers (Box & Muller 1958)."""
-    radii, angles = (stream.words(2 * count).reshape(2, count) + 0.5) / 2**64
+def _normal(stream: Stream, columns: int, size: int) -> Floats:
+    """Standard normal numbers (Box & Muller 1958): (columns, size)."""
+    radii, angles = (stream.words(2 * columns * size).reshape(2, columns, size) + 0.5) / 2**64
     found: Floats = np.sqrt(-2 * np.log(radii)) * np.cos(2 * np.pi * angles)
     return found
 
@@ -420,17 +410,8 @@ def _normal(stream: Stream, count: int) -> Floats:
 def _in_units(values: Floats, field: FieldSchema) -> NDArray[np.int64]:
     """Standard normal values as a field has them: within its bounds, or in equal categories."""
     if field.categories:
-        parts = len(field.categories)
-        cuts = [NormalDist().inv_cdf(number / parts) for number in range(1, parts)]
-        return np.searchsorted(cuts, values).astype(np.int64)
+        ranks = values.argsort().argsort()
+        return ranks * len(field.categories) // len(values)
     low, high = field.lower_units, field.upper_units
     scaled = (low + high) / 2 + values * (high - low) / 6
     return np.clip(np.rint(scaled), low, high).astype(np.int64)
-
-
-def _made_up_as(attempt: Attempt) -> str:
-    if attempt.study.two_sample:
-        return f"the records are made up: normal groups, {CORRELATION} deviations apart"
-    if len(attempt.study.fields) > 1:
-        return f"the records are made up: normal columns with correlation {CORRELATION}"
-    return "the records are made up: a normal column"

@@ -317,7 +317,7 @@ def _run_with_people(
             "a study of people has two aggregators, which people call; leave --hub and --nodes out"
         )
     table = demo_people.with_people(table, options.settings.get(PEOPLE))
-    path = demo_people.write_people(deployment.folder, table)
+    path = table.part(0, 1, deployment.folder / "people.csv")
     names = demo_people.AGGREGATORS
     with ended_with_us(deployment.processes):
         file = _write_study(deployment.folder, table, options, names)
@@ -330,9 +330,9 @@ def _run_with_people(
         served = deployment.wait_until_ready()
         _write_addresses(file.path, served)
         doors = {name: each.door for name, each in served.items()}
-        demo_people.answer(deployment, file.path, doors, quiet=_is_quiet())
+        demo_people.answer(deployment.folder, file.path, doors, quiet=_is_quiet())
         report = _coordinate(file.path, deployment)
-        _tell(demo_people.check(deployment))
+        _tell(demo_people.check(deployment.folder))
     return report, exact_values(study, pooled(study, [path]), report)
 
 

@@ -2,28 +2,55 @@
 
 from __future__ import annotations
 
-import base64
 import csv
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AsyncExitStack, contextmanager
+from contextlib import AsyncExitStack, closing, contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from umpc.api.description import describe_question
+from umpc.api.progress import ProgressShow
+from umpc.api.study import ProposedStudy, run_now
 from umpc.cli.demo_options import named_value
 from umpc.cli.shared import FILE
 from umpc.cli.study import QUIET
+from umpc.coordinator.client import silent
+from umpc.coordinator.people import open_people
+from umpc.coordinator.studyfile import read_values
+from umpc.enrolment.texts import are_same_digits, grouped
 from umpc.errors import CertificateError, ConfigError, MessageRefused, StudyError
-from umpc.text_file import DIGITS, check_writable, read_text, why_unread, write_text
+from umpc.people.device import (
+    Device,
+    DoorEntry,
+    Invited,
+    PeopleInvitation,
+    Respondent,
+    answered_cells,
+    check_invitation,
+    in_batches,
+    read_counted,
+    read_receipt,
+)
+from umpc.people.messages import check_place, rows_in
+from umpc.people.places import (
+    key_line,
+    new_tokens,
+    read_key,
+    read_keys,
+    read_token,
+    token_text,
+    write_keys,
+)
+from umpc.protocols.people.terms import terms_of
+from umpc.reporting.rows import printable
+from umpc.study.document import dealer_of
+from umpc.text_file import DIGITS, check_new, check_writable, read_text, why_unread, write_text
+from umpc.transport.certificates import fingerprint, parse_certificate
+from umpc.transport.files import check_private, write_secret
 
-if TYPE_CHECKING:
-    from umpc.people.device import Device, DoorEntry, Invited, PeopleInvitation, Respondent
-    from umpc.transport.people_door import Door
-
-SEED_BYTES, ROW = 32, 40
 SHOWN = 5
 """Places that a message names."""
 SAID = (
@@ -74,9 +101,7 @@ def invite(study: Path, count: int, tokens: Path) -> None:
 
 def make_tokens(count: int, tokens: Path, keys: Path) -> None:
     """Write new tokens into a file, and the keys of their places. Raises: ConfigError."""
-    from umpc.people.places import new_tokens, token_text, write_keys
-
-    _require_new(keys, tokens)
+    check_new(keys, tokens, failure=ConfigError)
 
     def made() -> Iterator[bytes]:
         with open(tokens, "x", encoding="ascii", opener=_private) as file:
@@ -108,13 +133,10 @@ def enrol(key: Path) -> None:
     umpc people enrol device.key
     umpc people submit invitation.json --key device.key --place 17 age=34
     """
-    from umpc.people.places import place_key
-    from umpc.transport.files import write_secret
-
-    _require_new(key)
-    seed = os.urandom(32)
-    write_secret(key, base64.b64encode(seed) + b"\n")
-    click.echo(base64.b64encode(place_key(seed)).decode())
+    check_new(key, failure=ConfigError)
+    ((seed, public),) = new_tokens(1, os.urandom)
+    write_secret(key, key_line(seed).encode())
+    click.echo(key_line(public), nl=False)
 
 
 @people.command("open")
@@ -139,13 +161,6 @@ def open_study(study: Path, into: Path, doors: tuple[str, ...], quiet: bool) -> 
     umpc people open study.toml --into invitation.json --door dealer=dealer.example.org:7444 \\
       --door north=north.example.org:7444 --door south=south.example.org:7444
     """
-    from umpc.api.study import ProposedStudy, run_now
-    from umpc.coordinator.people import open_people
-    from umpc.people.device import DoorEntry, PeopleInvitation, check_invitation
-    from umpc.people.places import read_keys
-    from umpc.protocols.people.terms import terms_of
-    from umpc.study.document import dealer_of
-
     proposed = ProposedStudy.load(study)
     document, identity, keys = proposed.document, proposed.identity, _list_of(study)
     names = [dealer_of(document)[0], *(node.name for node in document.nodes)]
@@ -246,10 +261,6 @@ def submit(
     umpc people submit invitation.json --token TOKEN --fingerprint DIGITS age=34 balance=1200
     umpc people submit invitation.json --csv people.csv --tokens tokens.txt --fingerprint DIGITS
     """
-    from umpc.api.study import run_now
-    from umpc.enrolment.texts import are_same_digits
-    from umpc.people.device import Device
-
     invited = _invited(invitation)
     if (table is None) != (tokens is None) or (table is not None and (values or token or key)):
         raise click.UsageError("--csv and --tokens go together, without FIELD=VALUE and --token")
@@ -274,24 +285,14 @@ def submit(
         with _asking("--fingerprint DIGITS, or --yes"):
             click.confirm("Does the organiser publish this authority? Send?", abort=True, err=True)
     check_writable(receipts, "the receipts", ConfigError)
-    path = device or invitation.with_suffix(".device")
-    if not path.exists():
-        _require_new(receipts)  # it has those of another device
-    own = Device(path, invited)
-    sent, began = 0, time.monotonic()
-    try:
+    began = time.monotonic()
+    with closing(Device(device or invitation.with_suffix(".device"), invited)) as own:
         _require_own(receipts, own)
         with _progress(quiet=quiet) as show:
-
-            def tell(places: int) -> None:
-                nonlocal sent
-                sent = min(total, sent + places)
-                show("send", sent, total)
-
-            run_now(_send(invited, own, everybody, tell))
+            run_now(
+                _send(invited, own, everybody, lambda done: show("send", min(total, done), total))
+            )
         kept = _write_receipts(receipts, own)
-    finally:
-        own.close()
     rate = own.sent / (time.monotonic() - began)
     if own.refused:
         place, first = next(iter(own.refused.items()))
@@ -325,9 +326,6 @@ def check(invitation: Path, receipts: Path, counted: Path | None) -> None:
     umpc people check invitation.json receipt.json
     umpc people check invitation.json receipt.json --counted study.counted.csv
     """
-    from umpc.api.study import run_now
-    from umpc.people.device import read_counted, read_receipt
-
     invited = _invited(invitation)
     text = read_text(receipts, "a file of receipts", ConfigError)
     wanted = {read_receipt(line, invited).row for line in text.splitlines()}
@@ -347,14 +345,8 @@ def check(invitation: Path, receipts: Path, counted: Path | None) -> None:
 @contextmanager
 def _progress(*, quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
     """Yield what shows that so much of a step is done."""
-    from umpc.api.progress import ProgressShow
-    from umpc.coordinator.client import silent
-
-    if quiet:
-        yield silent
-        return
-    with ProgressShow(nodes=()) as show:
-        yield show.tell
+    with nullcontext() if quiet else ProgressShow() as show:
+        yield show.tell if show else silent
 
 
 # --- files ----------------------------------------------------------------------------------------
@@ -362,8 +354,6 @@ def _progress(*, quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
 
 def _list_of(study: Path) -> Path:
     """The file of keys that a study's file names. Raises: StudyError."""
-    from umpc.coordinator.studyfile import read_values
-
     table = read_values(study).get("people")
     keys = table.get("keys") if isinstance(table, dict) else None
     if not isinstance(keys, str):
@@ -374,22 +364,13 @@ def _list_of(study: Path) -> Path:
     return study.parent / keys
 
 
-def _require_new(*paths: Path) -> None:
-    for path in paths:
-        if path.exists():
-            raise ConfigError(
-                f"{path} exists already, and what it holds would be lost: give another name, or "
-                "move it away"
-            )
-
-
 def _require_own(receipts: Path, own: Device) -> None:
     """Whatever a file of receipts holds came from this device. Raises: ConfigError."""
     if receipts.exists():
         with receipts.open("rb") as file:
             first = file.readline().strip()
         if first and not any(each.encode().encode() == first for each in own.receipts()):
-            _require_new(receipts)
+            check_new(receipts, failure=ConfigError)
 
 
 def _private(path: str, flags: int) -> int:
@@ -398,16 +379,11 @@ def _private(path: str, flags: int) -> int:
 
 def _invited(path: Path) -> Invited:
     """The invitation in a file, checked."""
-    from umpc.people.device import check_invitation
-
     return check_invitation(read_text(path, "an invitation", ConfigError).encode())
 
 
 def _authority_of(invitation: PeopleInvitation) -> str:
     """The fingerprint of an invitation's authority, as people compare it."""
-    from umpc.enrolment.texts import grouped
-    from umpc.transport.certificates import fingerprint, parse_certificate
-
     return grouped(fingerprint(parse_certificate(invitation.ca.encode(), "its authority")))
 
 
@@ -416,9 +392,6 @@ def _authority_of(invitation: PeopleInvitation) -> str:
 
 def _show(invited: Invited, authority: str) -> None:
     """Show a person what is asked, by whom, and under which authority."""
-    from umpc.api.description import describe_question
-    from umpc.reporting.rows import printable
-
     study = invited.study
     for label, text in (
         ("study", repr(study.name)),
@@ -450,11 +423,6 @@ def _person(
     place: int | None,
 ) -> Respondent:
     """The one person of a command."""
-    from umpc.people.device import Respondent, answered_cells
-    from umpc.people.places import read_token
-    from umpc.protocols.people.terms import terms_of
-    from umpc.reporting.rows import printable
-
     if (token is not None and key is not None) or (key is None) != (place is None):
         raise click.UsageError("give either --token, or --key with --place")
     if token is None and key is None:
@@ -467,33 +435,21 @@ def _person(
                 words = printable(f"{each.name} ({each.values()})")
                 answer[each.name] = click.prompt(words, err=True)
     (cell,) = answered_cells(invited.study, [answer])
-    if token is not None:
-        return Respondent(*read_token(token), cell)
-    person = Respondent(place or 0, _seed_of(key), cell)
+    if key is None:
+        return Respondent(*read_token(token or ""), cell)
+    check_private(key)
+    seed = read_key(read_text(key, "the key of a device", ConfigError))
+    if not seed:
+        raise ConfigError(
+            f"{key}: the key of a device was expected, as `umpc people enrol` writes it: correct "
+            "the path"
+        )
     if not terms_of(invited.study).enrolled:
         raise StudyError(
             "the study says that its places are those of tokens, so it charges no account of an "
             "enrolment: answer with a token, or ask the organiser for a study of enrolments"
         )
-    return person
-
-
-def _seed_of(key: Path | None) -> bytes:
-    """The signing seed of a device's key file. Raises: ConfigError."""
-    from umpc.transport.files import check_private
-
-    path = key or Path()
-    check_private(path)
-    try:
-        seed = base64.b64decode(read_text(path, "the key of a device", ConfigError), validate=False)
-    except ValueError:
-        seed = b""
-    if len(seed) != SEED_BYTES:
-        raise ConfigError(
-            f"{path}: the key of a device was expected, as `umpc people enrol` writes it: correct "
-            "the path"
-        )
-    return seed
+    return Respondent(place or 0, seed, cell)
 
 
 def _people_of(invited: Invited, table: Path, tokens: Path) -> Iterator[Respondent]:
@@ -502,27 +458,22 @@ def _people_of(invited: Invited, table: Path, tokens: Path) -> Iterator[Responde
     Raises: DataError naming the row, ConfigError, MessageRefused for a token of another study, and
         for one that is there twice.
     """
-    from umpc.people.device import Respondent, answered_cells, in_batches
-    from umpc.people.messages import check_place
-    from umpc.people.places import read_token
-
     names = [field.name for field in invited.study.schema]
-    seen = bytearray(invited.survey.places)
+    seen, first = bytearray(invited.survey.places), 1
     try:
         with (
             table.open(newline="", encoding="utf-8") as rows,
             tokens.open(encoding="ascii") as lines,
         ):
-            first = 1
             for batch in in_batches(csv.DictReader(rows)):
                 answers = [{name: row[name] for name in names if row.get(name)} for row in batch]
                 cells = answered_cells(invited.study, answers, str(table), first)
-                for at, cell in enumerate(cells):
+                for number, cell in enumerate(cells, first):
                     line = lines.readline()
                     if not line:
                         raise ConfigError(
-                            f"{tokens} has {first + at - 1:,} tokens, and {table} has more rows: "
-                            "give a token for each row"
+                            f"{tokens} has {number - 1:,} tokens, and {table} has more rows: give "
+                            "a token for each row"
                         )
                     try:
                         place, seed = read_token(line)
@@ -531,10 +482,9 @@ def _people_of(invited: Invited, table: Path, tokens: Path) -> Iterator[Responde
                             raise MessageRefused(
                                 f"place {place} is there twice: give each person a token of its own"
                             )
-                        seen[place] = 1
                     except MessageRefused as error:
-                        where = f"{tokens}, line {first + at}"
-                        raise MessageRefused(f"{where}: {error.message}") from None
+                        raise MessageRefused(f"{tokens}, line {number}: {error.message}") from None
+                    seen[place] = 1
                     yield Respondent(place, seed, cell)
                 first += len(batch)
     except (OSError, UnicodeDecodeError, csv.Error) as error:
@@ -546,17 +496,14 @@ def _people_of(invited: Invited, table: Path, tokens: Path) -> Iterator[Responde
 
 def _write_receipts(path: Path, own: Device) -> int:
     """Write the receipts of all places that a device has. Returns: how many."""
-    kept = 0
     try:
         with path.open("w", encoding="utf-8") as file:
-            for kept, each in enumerate(own.receipts(), 1):  # noqa: B007
-                file.write(f"{each.encode()}\n")
+            return sum(1 for each in own.receipts() if file.write(f"{each.encode()}\n"))
     except OSError as error:
         raise ConfigError(
             f"{path}: the receipts cannot be written ({error.strerror}), and the device's file has "
             "them: make room, and run this again"
         ) from error
-    return kept
 
 
 async def _send(
@@ -565,10 +512,9 @@ async def _send(
     """Send messages through the doors of the dealer and of both aggregators."""
     invitation = invited.invitation
     async with AsyncExitStack() as stack:
-        dealer = await stack.enter_async_context(await _door(invited, invitation.dealer, "dealer"))
-        aggregators = [
-            await stack.enter_async_context(await _door(invited, each, "node"))
-            for each in invitation.aggregators
+        dealer, *aggregators = [
+            await stack.enter_async_context(await invited.door(each))
+            for each in (invitation.dealer, *invitation.aggregators)
         ]
         await own.send(people, dealer, aggregators, tell)
 
@@ -577,13 +523,8 @@ async def _lists(invited: Invited) -> dict[str, set[bytes]]:
     """The counted rows, as each aggregator shows them."""
     found: dict[str, set[bytes]] = {}
     for each in invited.invitation.aggregators:
-        async with await _door(invited, each, "node") as door:
-            data = b"".join([part async for part in door.counted(invited.survey.hash)])
-        found[each.name] = {data[at : at + ROW] for at in range(0, len(data), ROW)}
+        async with await invited.door(each) as door:
+            found[each.name] = {
+                *rows_in([part async for part in door.counted(invited.survey.hash)])
+            }
     return found
-
-
-async def _door(invited: Invited, to: DoorEntry, role: str) -> Door:
-    from umpc.transport.people_door import door
-
-    return await door(to.address, invited.invitation.ca.encode(), to.name, role)

@@ -10,7 +10,8 @@ from typing import Any
 import click
 
 from umpc.cli.shared import FILE
-from umpc.errors import ConfigError, StudyError
+from umpc.errors import ConfigError
+from umpc.text_file import check_new
 
 HELP = {
     "question": "What you want to know: association (do two columns go together), difference (does "
@@ -30,6 +31,8 @@ HELP = {
     "dealer": "The dealer, as dealer=dealer.example.org:7100.",
 }
 """Option → its help, which a person who is asked also reads."""
+AS_GIVEN = ("epsilon", "statistic", "adversary", "identity", "name")
+"""Options that `umpc.plan` takes as they are."""
 
 
 def _option(name: str, **settings: Any) -> Callable[[Any], Any]:
@@ -70,10 +73,6 @@ def _option(name: str, **settings: Any) -> Callable[[Any], Any]:
 def new(
     into: Path,
     dealer: str | None,
-    adversary: str | None,
-    statistic: str | None,
-    identity: str,
-    name: str | None,
     table: Path | None,
     **answers: Any,
 ) -> None:
@@ -88,10 +87,11 @@ def new(
     umpc study new --question association --columns age,score --bounds age=0:120 \\
         --bounds score=0:100 --records 1000,800 --exact 0.02
     """
-    from umpc.api.proposal import RECORD, plan, refuse_existing
+    from umpc.api.proposal import RECORD, plan
+    from umpc.cli.demo_options import named_value
     from umpc.cli.kernel_options import field_of, listed
 
-    refuse_existing(into)
+    check_new(into, failure=ConfigError)
     given = map(field_of, (*answers["bounds"], *answers["categories"]))
     fields = {field.name: field for field in given}
     columns = listed(answers["columns"]) if answers["columns"] else list(fields)
@@ -130,14 +130,10 @@ def new(
         {column: fields[column] for column in columns},
         records,
         exact=exact or None,
-        epsilon=answers["epsilon"],
         protect=protect,
-        statistic=statistic,
-        adversary=adversary,
-        nodes=dict(map(_process, sites)),
-        dealer=dict([_process(dealer)]) if dealer else None,
-        identity=identity,
-        name=name,
+        nodes=dict(named_value("--site", each) for each in sites),
+        dealer=dict([named_value("--dealer", dealer)]) if dealer else None,
+        **{each: answers[each] for each in AS_GIVEN},
     )
     click.echo(str(proposal))
     proposal.save(into)
@@ -147,15 +143,3 @@ def new(
         for column, text in compare_table(into, table):
             click.echo(f"field {column!r}: {text}")
     click.echo(f"written: {into}; correct names and addresses, then umpc study check {into}")
-
-
-def _process(text: str) -> tuple[str, str]:
-    """Name and address. Raises: StudyError."""
-    from umpc.cli.kernel_options import named
-
-    found = named(text)
-    if found is None:
-        raise StudyError(
-            f"NAME=ADDRESS was expected, such as north=north.example.org:7100, and {text!r} came"
-        )
-    return found

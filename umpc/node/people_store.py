@@ -575,14 +575,8 @@ class PeopleStore(Disk):
         """
         kept = self._kept(survey_of(study).hash, ADDED, ADDED)
         self._check_unopened(kept)
-        counted = terms_of(study).signed
-        # another signature of either, or another spelling, would be another study to release
-        own = counted and (counted.statement, b"".join(counted.signatures))
-        if own != (kept.statement, kept.signatures):
-            raise StudyError(
-                f"{self._name} has signed another list of people than the study has: run the study "
-                "file again, and it takes the list from both aggregators"
-            )
+        counted = bytes.fromhex(terms_of(study).counted)
+        messages.check_kept(kept.statement + kept.signatures, counted, self._name)
         n = int.from_bytes(kept.statement[:8], "little")
         return kept.shares, n
 

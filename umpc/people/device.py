@@ -26,17 +26,16 @@ from asyncio import gather
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 import numpy as np
 
-from umpc.crypto.signing import is_signature, point_of
+from umpc.crypto.signing import is_signature
 from umpc.decoding import decode
 from umpc.errors import (
-    CertificateError,
     ConfigError,
     DataError,
     EncodingError,
@@ -65,30 +64,27 @@ from umpc.people.messages import (
     signing_key,
 )
 from umpc.protocols.people.settings import PeopleSettings
-from umpc.protocols.people.terms import cells_of, messages_of, survey_of
+from umpc.protocols.people.terms import cells_of, messages_of, points_of, survey_of
 from umpc.protocols.registry import decode_study
 from umpc.study.document import Study, dealer_of
 from umpc.study.parts import exact
 from umpc.text_file import read_text, write_text
-from umpc.transport.certificates import clock, public_key_of, verify_certificate
-from umpc.ustat.schema import FieldSchema, Schema
-
-if TYPE_CHECKING:
-    from umpc.transport.people_door import Door
+from umpc.transport.identity import nobody, verifier_of
+from umpc.transport.people_door import Door, door
+from umpc.ustat.schema import FieldSchema
 
 AT_ONCE = 256
 """Places in one call."""
 ASKED, MADE, DONE = range(3)
 """The steps of a place."""
 Item = TypeVar("Item")
-Replies = Sequence[bytes | UmpcError]
-"""An answer for each item of a call: bytes, or why it was refused."""
+Text = TypeVar("Text")
 
 
-def in_batches(items: Iterable[Item], size: int = AT_ONCE) -> Iterator[list[Item]]:
-    """The items in lists of this size; the last one may be shorter."""
+def in_batches(items: Iterable[Item]) -> Iterator[list[Item]]:
+    """The items in lists of `AT_ONCE`; the last one may be shorter."""
     left = iter(items)
-    while batch := list(islice(left, size)):
+    while batch := list(islice(left, AT_ONCE)):
         yield batch
 
 
@@ -134,19 +130,24 @@ class Invited:
     survey: Survey
     keys: tuple[bytes, ...]
 
+    async def door(self, to: DoorEntry) -> Door:
+        """Connect to a door. Use it as a context. Raises: as `people_door.door`."""
+        role = "node" if to.box_key else "dealer"
+        return await door(to.address, self.invitation.ca.encode(), to.name, role)
+
+    def signed(self, side: int, place: int, told: bytes, signature: bytes) -> bool:
+        """Whether an aggregator has signed a receipt."""
+        statement = receipt_statement(self.survey, side, place, told)
+        return is_signature(self.keys[side], statement, signature)
+
 
 def check_invitation(data: bytes) -> Invited:
     """Check an invitation against its own authority.
 
     Raises: EncodingError, StudyError, CertificateError; RemoteProtocolError naming an aggregator.
     """
-    try:
-        invitation = decode(data, PeopleInvitation)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise EncodingError(
-            f"an invitation was expected, which `umpc people open` writes, and this is none "
-            f"({error}): get the file again from the organiser"
-        ) from error
+    wanted = "an invitation was expected, which `umpc people open` writes"
+    invitation = _read(data, PeopleInvitation, wanted, "get the file again from the organiser")
     study = decode_study(invitation.study.encode())
     if not isinstance(study.settings, PeopleSettings) or survey_of(study) != study:
         raise StudyError(
@@ -160,31 +161,25 @@ def check_invitation(data: bytes) -> Invited:
             f"the invitation has doors of {', '.join(named)}, and the study has other names: get "
             "the file again from the organiser"
         )
-    keys = tuple(
-        _checked_key(survey, side, door, invitation.ca)
-        for side, door in enumerate(invitation.aggregators)
-    )
-    return Invited(invitation, study, survey, keys)
+    shown = [each.certificate for each in invitation.aggregators]
+    keys = points_of(study, shown, verifier_of(nobody(invitation.ca.encode())), "the invitation")
+    for side, (key, own) in enumerate(zip(keys, invitation.aggregators, strict=True)):
+        if not is_signature(key, opened_statement(survey, side, own.box_key), own.signature):
+            raise RemoteProtocolError(
+                f"{own.name} has not signed this study with this key of its boxes: do not answer, "
+                "and tell the organiser",
+                culprit=own.name,
+                step="invitation",
+            )
+    return Invited(invitation, study, survey, tuple(keys))
 
 
-def _checked_key(survey: Survey, side: int, door: DoorEntry, ca: str) -> bytes:
-    """The point of an aggregator's certificate, which signed its box key. Raises: as above."""
-    shown = verify_certificate(door.certificate, ca.encode(), now=clock())
-    if shown != (door.name, "node"):
-        raise CertificateError(
-            f"the invitation shows a certificate of {shown[1]} {shown[0]!r} for the aggregator "
-            f"{door.name!r}: do not answer, and tell the organiser",
-            culprit=door.name,
-        )
-    key = point_of(public_key_of(door.certificate))
-    if not is_signature(key, opened_statement(survey, side, door.box_key), door.signature):
-        raise RemoteProtocolError(
-            f"{door.name} has not signed this study with this key of its boxes: do not answer, and "
-            "tell the organiser",
-            culprit=door.name,
-            step="invitation",
-        )
-    return key
+def _read(text: bytes, kind: type[Text], wanted: str, advice: str) -> Text:
+    """A JSON text that a person has. Raises: EncodingError."""
+    try:
+        return decode(text, kind)
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        raise EncodingError(f"{wanted}, and this is none ({error}): {advice}") from error
 
 
 # --- what a person answers ------------------------------------------------------------------------
@@ -201,36 +196,29 @@ def answered_cells(
 
     Raises: UnknownField, NotNumeric, OutOfBounds naming the field, and the row of a table.
     """
-    units = []
+    names, units = [schema.name for schema in study.schema], []
     for number, answer in enumerate(answers, first):
         try:
-            units.append(_units_of(study.schema, answer))
+            if answer.keys() != set(names):
+                raise UnknownField(
+                    f"one value for each of {', '.join(names)} was expected, and values for "
+                    f"{', '.join(answer) or 'none of them'} came: give each field once"
+                )
+            units.append([units_of(each, answer[each.name]) for each in study.schema])
         except DataError as error:
             where = f"{table}, row {number}: " if table else ""
             raise type(error)(f"{where}{error.message}") from None
     columns = np.array(units, np.int64).T
-    names = [schema.name for schema in study.schema]
     return cells_of(study, dict(zip(names, columns, strict=True)))
-
-
-def _units_of(schema: Schema, answer: Mapping[str, str]) -> list[int]:
-    names = [each.name for each in schema]
-    if answer.keys() != set(names):
-        raise UnknownField(
-            f"one value for each of {', '.join(names)} was expected, and values for "
-            f"{', '.join(answer) or 'none of them'} came: give each field once"
-        )
-    return [units_of(each, answer[each.name]) for each in schema]
 
 
 def units_of(schema: FieldSchema, text: str) -> int:
     """A value in steps of its field, read as a node reads it. Raises: NotNumeric, OutOfBounds."""
     where = f"field {schema.name!r}"
     if schema.categories:
-        word = normal(text)
-        for place, label in enumerate(schema.categories):
-            if normal(label) == word:
-                return place
+        labels = list(map(normal, schema.categories))
+        if normal(text) in labels:
+            return labels.index(normal(text))
         raise OutOfBounds(
             f"{where}: one of {', '.join(map(repr, schema.categories))} was expected, and another "
             "word came: choose one of them"
@@ -259,6 +247,10 @@ def units_of(schema: FieldSchema, text: str) -> int:
 # --- the device -----------------------------------------------------------------------------------
 
 TABLES = """
+PRAGMA locking_mode = EXCLUSIVE;
+PRAGMA journal_mode = WAL;
+PRAGMA synchronous = FULL;
+PRAGMA secure_delete = ON;
 CREATE TABLE IF NOT EXISTS study (hash BLOB PRIMARY KEY);
 CREATE TABLE IF NOT EXISTS places (
     place INTEGER PRIMARY KEY, step INTEGER NOT NULL, cell INTEGER, seed BLOB, device BLOB,
@@ -275,6 +267,9 @@ class Respondent:
     cell: int = field(repr=False)
 
 
+Signature = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{128}$")]
+
+
 class Receipt(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The proof that a person keeps. Bytes are in hexadecimal.
 
@@ -283,8 +278,8 @@ class Receipt(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     study: str
     place: int
-    receipt: str
-    signatures: tuple[str, str]
+    receipt: Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
+    signatures: tuple[Signature, Signature]
 
     def encode(self) -> str:
         """The receipt as one line of JSON."""
@@ -301,18 +296,11 @@ def read_receipt(line: str, invited: Invited) -> Receipt:
 
     Raises: EncodingError, MessageRefused.
     """
-    try:
-        found = decode(line.encode(), Receipt)
-        told, *signed = map(bytes.fromhex, (found.receipt, *found.signatures))
-    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-        raise EncodingError(
-            f"a receipt was expected, as `umpc people submit` writes it, and this is none "
-            f"({error}): correct the path"
-        ) from error
-    for side, (key, signature) in enumerate(zip(invited.keys, signed, strict=True)):
-        statement = receipt_statement(invited.survey, side, found.place, told)
-        if not is_signature(key, statement, signature):
-            name = invited.invitation.aggregators[side].name
+    wanted = "a receipt was expected, as `umpc people submit` writes it"
+    found = _read(line.encode(), Receipt, wanted, "correct the path")
+    for side, signature in enumerate(found.signatures):
+        if not invited.signed(side, found.place, *map(bytes.fromhex, (found.receipt, signature))):
+            name = invited.study.nodes[side].name
             raise MessageRefused(
                 f"{name} has not signed this receipt of place {found.place} in this study: give "
                 "the invitation that belongs to the receipt"
@@ -336,24 +324,19 @@ class Device:
         """Places that were done in this run."""
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
         try:
-            self._db = sqlite3.connect(path)
             # two processes with one file would make two pairs of boxes for a place
-            self._db.execute("PRAGMA locking_mode = EXCLUSIVE")
-            self._db.execute("PRAGMA journal_mode = WAL")
-            self._db.execute("PRAGMA synchronous = FULL")
-            self._db.execute("PRAGMA secure_delete = ON")
+            self._db = sqlite3.connect(path)
             self._db.executescript(TABLES)
             with self._db:
-                self._db.execute("INSERT OR IGNORE INTO study VALUES (?)", (invited.survey.hash,))
-                studies = self._db.execute("SELECT count(*) FROM study").fetchone()[0]
+                find = "INSERT INTO study SELECT ? WHERE NOT EXISTS (SELECT * FROM study)"
+                self._db.execute(find, (invited.survey.hash,))
+                ((own,),) = self._db.execute("SELECT hash FROM study")
         except sqlite3.Error as error:
             raise ConfigError(
                 f"{path} cannot be used as the file of a device ({error}): end the other process "
                 "that uses it, or give another name"
             ) from error
-        if studies != 1:
-            with self._db:
-                self._db.execute("DELETE FROM study WHERE hash = ?", (invited.survey.hash,))
+        if own != invited.survey.hash:
             self.close()
             raise ConfigError(
                 f"{path} is a device's file of another study: give another name for this one"
@@ -368,7 +351,7 @@ class Device:
         people: Iterable[Respondent],
         dealer: Door,
         aggregators: Sequence[Door],
-        tell: Callable[[int], None] = lambda sent: None,
+        tell: Callable[[int], None] = lambda done: None,
     ) -> None:
         """Send the messages of these people, and then those that an earlier run left behind.
 
@@ -376,27 +359,27 @@ class Device:
 
         Args:
             dealer, aggregators: their public doors.
-            tell: is told how many places a call has finished.
+            tell: is told how many places are finished so far.
 
         Raises: MessageRefused for another value of a place; TransportError; RemoteProtocolError.
             Another such call goes on from there.
         """
         try:
-            for batch in in_batches(people):
-                self._add(batch)
-                places = [each.place for each in batch]
+            done = 0
+            for places in chain(map(self._add, in_batches(people)), self._left()):
                 await self._advance(places, dealer, aggregators)
-                tell(len(places))
-            for places in self._left():
-                await self._advance(places, dealer, aggregators)
-                tell(len(places))
+                done += len(places)
+                tell(done)
         except sqlite3.Error as error:
             raise ConfigError(
                 f"the device's file cannot be written ({error}): make room, and run this again"
             ) from error
 
-    def _add(self, people: Sequence[Respondent]) -> None:
-        """Put the places that are new into the file. Raises: MessageRefused for another value."""
+    def _add(self, people: Sequence[Respondent]) -> list[int]:
+        """Put the places that are new into the file. Returns: all their places.
+
+        Raises: MessageRefused for another value.
+        """
         with self._db:
             for each in people:
                 # as long as there are no boxes, a person may correct value and token
@@ -413,15 +396,12 @@ class Device:
                         f"place {each.place} has answered with another value, and a place has one: "
                         "give that value again, and the device sends the message that it has made"
                     )
+        return [each.place for each in people]
 
     def _left(self) -> Iterator[list[int]]:
         """The places that are not done, batch by batch, but those that were refused now."""
-        last = -1
-        query = "SELECT place FROM places WHERE step < ? AND place > ? ORDER BY place LIMIT ?"
-        while rows := self._db.execute(query, (DONE, last, AT_ONCE)).fetchall():
-            last = rows[-1][0]
-            if places := [place for (place,) in rows if place not in self.refused]:
-                yield places
+        found = self._db.execute("SELECT place FROM places WHERE step < ?", (DONE,)).fetchall()
+        yield from in_batches(place for (place,) in found if place not in self.refused)
 
     def _rows(self, step: int, places: Sequence[int], columns: str) -> list[Any]:
         marks = ", ".join("?" * len(places))
@@ -453,7 +433,10 @@ class Device:
         ]
         replies = await dealer.secrets(survey.hash, requests)
         made = []
-        for (place, cell, signing, own), sealed in self._taken(asking, replies):
+        for (place, cell, signing, own), sealed in zip(asking, replies, strict=True):
+            if isinstance(sealed, UmpcError):
+                self.refused[place] = sealed
+                continue
             secret = open_secret(survey, place, own, sealed)
             number = (cell - offset(survey, place, secret)) % survey.cells
             nonce, *secrets = (self._entropy(size) for size in (NONCE_BYTES, 32, 32))
@@ -474,28 +457,21 @@ class Device:
             door.submit(survey.hash, [(each[0], each[2 + side]) for each in rows])
             for side, door in enumerate(aggregators)
         ]
-        replies = await gather(*calls)
-        signed: list[dict[int, bytes]] = []
-        for side, reply in enumerate(replies):
-            signed.append({})
-            for (place, told, *_), data in self._taken(rows, reply):
-                statement = receipt_statement(survey, side, place, told)
-                if data[:32] != told or not is_signature(
-                    self._invited.keys[side], statement, data[32:]
-                ):
-                    name = self._invited.invitation.aggregators[side].name
+        done = []
+        for (place, told, *_), *both in zip(rows, *await gather(*calls), strict=True):
+            for side, reply in enumerate(both):
+                if isinstance(reply, UmpcError):
+                    self.refused[place] = reply
+                elif reply[:32] != told or not self._invited.signed(side, place, told, reply[32:]):
+                    name = self._invited.study.nodes[side].name
                     raise RemoteProtocolError(
                         f"{name} gave no valid receipt for place {place}: keep the device's file, "
                         "and tell the organiser",
                         culprit=name,
                         step="receipt",
                     )
-                signed[side][place] = data[32:]
-        done = [
-            (DONE, signature, signed[1][place], place)
-            for place, signature in signed[0].items()
-            if place in signed[1]
-        ]
+            if place not in self.refused:
+                done.append((DONE, *(reply[32:] for reply in both), place))
         self.sent += len(done)
         with self._db:
             self._db.executemany(
@@ -503,14 +479,6 @@ class Device:
                 "first = NULL, second = NULL WHERE place = ?",
                 done,
             )
-
-    def _taken(self, rows: Sequence[Any], replies: Replies) -> Iterator[tuple[Any, bytes]]:
-        """The rows that were not refused, with what came for them."""
-        for each, reply in zip(rows, replies, strict=True):
-            if isinstance(reply, bytes):
-                yield each, reply
-            else:
-                self.refused[each[0]] = reply
 
     def receipts(self) -> Iterator[Receipt]:
         """The receipts of all places that are done, by place."""

@@ -34,7 +34,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from umpc.crypto.prg import Stream, derive, digest
 from umpc.crypto.signing import is_signature
-from umpc.errors import MessageRefused, RemoteProtocolError, TooFewRecords
+from umpc.errors import MessageRefused, RemoteProtocolError, StudyError, TooFewRecords
 from umpc.mpc.arrays import WordArray
 
 PLACES_AT_ONCE = 4096
@@ -140,11 +140,8 @@ def check_secret_request(
     place_key: bytes,
     device: bytes,
     signature: bytes,
-    former: bytes = b"",
 ) -> None:
-    """The dealer's checks before a secret leaves.
-
-    Args: former: the device that got this place's secret before; empty if there was none.
+    """The holder of the place asks. The dealer's other check is `check_device`.
 
     Raises: MessageRefused.
     """
@@ -155,11 +152,15 @@ def check_secret_request(
             f"a request for the secret of place {place} is not signed by the key of this place in "
             "this study: use the token or the enrolment that belongs to the study"
         )
-    check_device(place, device, former)
 
 
 def check_device(place: int, device: bytes, former: bytes) -> None:
-    """A place has one device. Args, raises: as of `check_secret_request`."""
+    """A place has one device, before a secret leaves.
+
+    Args: former: the device that got this place's secret before; empty if there was none.
+
+    Raises: MessageRefused.
+    """
     if former not in (b"", device):
         raise MessageRefused(
             f"another device has fetched the secret of place {place}, and a place has one device: "
@@ -324,27 +325,31 @@ def both_have(own: Iterable[bytes], theirs: Iterable[bytes], other: str) -> Iter
     Raises: RemoteProtocolError if the places of `theirs` do not ascend.
     """
     # spec/people.py, `counted`
-    mine = (part[at : at + ROW_BYTES] for part in own for at in range(0, len(part), ROW_BYTES))
-    here, last = next(mine, None), -1
-    for part in theirs:
-        for start in range(0, len(part), ROW_BYTES):
-            there = part[start : start + ROW_BYTES]
-            place = _place(there)
-            if place <= last or len(there) != ROW_BYTES:
-                raise RemoteProtocolError(
-                    f"the list of people of {other} has rows that do not ascend by place: each "
-                    "place may be there once",
-                    culprit=other,
-                    step="compare",
-                )
-            last = place
-            while here is not None and _place(here) < place:
-                here = next(mine, None)
-            if here == there:
-                yield there
+    mine, last = rows_in(own), -1
+    here = next(mine, None)
+    for there in rows_in(theirs):
+        place = _place(there)
+        if place <= last or len(there) != ROW_BYTES:
+            raise RemoteProtocolError(
+                f"the list of people of {other} has rows that do not ascend by place: each "
+                "place may be there once",
+                culprit=other,
+                step="compare",
+            )
+        last = place
+        while here is not None and _place(here) < place:
+            here = next(mine, None)
+        if here == there:
+            yield there
 
 
-def counted_statement(survey: Survey, rows: Iterable[bytes], dealt: bytes) -> bytes:
+def rows_in(parts: Iterable[bytes]) -> Iterator[bytes]:
+    """The rows in parts of a list, each of whole rows."""
+    for part in parts:
+        yield from (part[at : at + ROW_BYTES] for at in range(0, len(part), ROW_BYTES))
+
+
+def counted_statement(survey: Survey, rows: Sequence[bytes], dealt: bytes) -> bytes:
     """n, which everybody may read, and a digest that fixes every number and all keys.
 
     An aggregator makes one in a study. It signs `counted_text` of it, not the statement itself.
@@ -353,20 +358,14 @@ def counted_statement(survey: Survey, rows: Iterable[bytes], dealt: bytes) -> by
 
     Raises: TooFewRecords if too few people came.
     """
-    # spec/people.py, `counted_statement`, is one digest of all rows
-    fixed = hashlib.sha256()
-    for part in (b"umpc counted people 1", survey.hash, dealt):
-        fixed.update(_word(len(part)) + part)
-    count, length = 0, _word(ROW_BYTES)
-    for each in rows:
-        fixed.update(length + each)
-        count += 1
-    if count < max(2, survey.fewest):
+    # spec/people.py, `counted_statement`
+    if len(rows) < max(2, survey.fewest):
         raise TooFewRecords(
-            f"{count} people sent a message to both aggregators, and the study promises its people "
-            f"at least {max(2, survey.fewest)}: there is no result"
+            f"{len(rows)} people sent a message to both aggregators, and the study promises its "
+            f"people at least {max(2, survey.fewest)}: there is no result"
         )
-    return _word(count) + fixed.digest()
+    fixed = digest(b"umpc counted people 1", survey.hash, dealt, *rows)
+    return _word(len(rows)) + fixed
 
 
 def counted_text(survey: Survey, statement: bytes) -> bytes:
@@ -400,6 +399,21 @@ def check_counted(
                 step="compare",
             )
     return _place(statement)
+
+
+def check_kept(kept: bytes, counted: bytes, name: str) -> None:
+    """An aggregator releases for the list by which it added up, as both signed it, byte by byte.
+
+    Args: kept: statement and signatures on its disk. counted: those of the study. name: its own.
+
+    Raises: StudyError.
+    """
+    # spec/people.py, `keep_counted`: another spelling would be another study to release
+    if kept != counted:
+        raise StudyError(
+            f"{name} has signed another list of people than the study has: run the study file "
+            "again, and it takes the list from both aggregators"
+        )
 
 
 # --- sealing and signing --------------------------------------------------------------------------

@@ -9,7 +9,6 @@ and there is no token.
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -55,7 +54,7 @@ def read_token(text: str) -> tuple[int, bytes]:
     letters = "".join(text.split()).replace("-", "").upper()
     try:
         whole = base64.b32decode(letters)
-    except (binascii.Error, ValueError):
+    except ValueError:
         whole = b""
     body = whole[: _PLACE_BYTES + SEED_BYTES]
     if len(body) != _PLACE_BYTES + SEED_BYTES or whole != body + _checksum(body):
@@ -73,7 +72,21 @@ def _checksum(body: bytes) -> bytes:
 def write_keys(path: Path, keys: Iterable[bytes]) -> None:
     """Write a list of keys, by place. It is public."""
     with path.open("w", encoding="ascii") as file:
-        file.writelines(base64.b64encode(key).decode() + "\n" for key in keys)
+        file.writelines(map(key_line, keys))
+
+
+def key_line(key: bytes) -> str:
+    """A key as a line of a list, or of a device's own file."""
+    return base64.b64encode(key).decode() + "\n"
+
+
+def read_key(line: str | bytes) -> bytes:
+    """The inverse of `key_line`; empty for another text."""
+    try:
+        key = base64.b64decode(line.strip(), validate=True)
+    except ValueError:
+        return b""
+    return key if len(key) == KEY_BYTES else b""
 
 
 def read_keys(path: Path) -> Iterator[bytes]:
@@ -81,11 +94,8 @@ def read_keys(path: Path) -> Iterator[bytes]:
     try:
         with path.open("rb") as file:
             for number, line in enumerate(file, 1):
-                try:
-                    key = base64.b64decode(line.strip(), validate=True)
-                except binascii.Error:
-                    key = b""
-                if len(key) != KEY_BYTES:
+                key = read_key(line)
+                if not key:
                     raise StudyError(
                         f"{path}, line {number}: a key of {KEY_BYTES} bytes in base64 was expected"
                     )

@@ -4,9 +4,8 @@
 |---|---|
 | `protocol.py` | the protocol object, chosen by `protocol = "people"`, and the coordinator's side |
 | `settings.py` | the settings of a study, and their rules |
-| `terms.py` | who may come, and whom the study counts, as all processes check it |
+| `terms.py` | the places and the counted people of a study, as all processes check them |
 | `checked.py` | where aggregators may lie: the check of the total, and the dealer's answer |
-| `checked_node.py` | an aggregator's side of the check |
 | `node.py` | an aggregator's side: its share in place of a table of records |
 | `in_memory.py` | shares of a known table, for simulations and plans |
 """

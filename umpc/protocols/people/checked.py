@@ -38,7 +38,7 @@ from umpc.crypto.prime_field import PRIME
 from umpc.crypto.signing import SIGNATURE_BYTES, Sign, Verify, is_signature
 from umpc.errors import FailedCheck, RemoteProtocolError
 from umpc.mpc.arrays import Words
-from umpc.protocols.grid.attempt import GridAttempt, GridDealing, total_statement
+from umpc.protocols.grid.attempt import GridAttempt, GridDealing, check_signed, total_statement
 from umpc.protocols.grid.lookup_proof import ANSWER, DIGEST_BYTES, STATEMENT
 from umpc.protocols.grid.masked_form import HISTOGRAM, STEP, TOTAL
 from umpc.protocols.grid.verified import FixedBytes, bytes_of, check_dealer
@@ -52,7 +52,6 @@ ROUNDS = 3
 COMMITMENT = "commitment"
 K_BYTES = 16
 COMMITMENT_BYTES = DIGEST_BYTES + SIGNATURE_BYTES
-QUESTION_BYTES = COMMITMENT_BYTES
 OPENING_BYTES = SIGNATURE_BYTES
 SALT_BYTES = OPENING_BYTES - K_BYTES
 """Salt and z_u take the bytes of a signature, in whose place they travel."""
@@ -132,6 +131,11 @@ class CheckedTotal:
         check_dealer(self.attempt, dealer, verify, statement, self.answer.data[TOLD_BYTES:])
         return True
 
+    def check_statements(self, relay: str | None) -> None:
+        """Both signed one total. Args, raises: as of `check_commitments`."""
+        signatures = [each.data for each in self.statements]
+        check_signed(self.total, self.attempt.members, self.keys, signatures, relay)
+
     def check_commitments(self, relay: str | None) -> None:
         """Both are signed. Args: relay: who passed them on; None: each came from its node.
 
@@ -182,8 +186,6 @@ class PeopleDealing(GridDealing):
 
     def is_signed(self, node: int, key: bytes, question: bytes) -> bool:
         """Whether a node signed a total of this attempt."""
-        if len(question) != QUESTION_BYTES:
-            return False
         signed = total_statement(self.attempt.id, question[:DIGEST_BYTES])
         return is_signature(key, signed, question[DIGEST_BYTES:])
 

@@ -35,11 +35,9 @@ from umpc.protocols.people.checked import (
 )
 from umpc.protocols.people.settings import MOST_CELLS, PeopleSettings, check_people
 from umpc.protocols.people.terms import (
-    SHARE,
     check_count,
     check_signed,
     key_bytes_of,
-    messages_of,
     survey_of,
     terms_of,
 )
@@ -54,9 +52,6 @@ from umpc.study.sizes import Member, Sizes
 
 if TYPE_CHECKING:
     from umpc.protocols.base.node import NodeSide
-
-__all__ = ["SHARE", "messages_of", "survey_of", "terms_of"]
-"""Names of another module that this one passes on."""
 
 
 class PeopleProtocol(GridProtocol):
@@ -116,12 +111,11 @@ class PeopleProtocol(GridProtocol):
             yield "counted", f"{people.signed.n:,} people, as both aggregators signed"
 
     def promise(self, terms: PromiseTerms) -> Promise:
-        return Promise(
-            self.promise_to_the_protected(terms),
-            self.promise_to_sites(terms),
+        told = (
             f"The study releases {self.released(terms)}. How many people are counted is public, "
-            "and so is who came: everybody may read the list of counted places.",
+            "and so is who came: everybody may read the list of counted places."
         )
+        return replace(super().promise(terms), disclosed=told)
 
     def promise_to_the_protected(self, terms: PromiseTerms) -> str:
         size = f"{terms.epsilon:g}"
@@ -222,7 +216,7 @@ class PeopleTotal(TotalOfTables):
             said.check_commitments(None)
         elif all(each.is_complete for each in said.statements) and not said.total:
             said.total = total_statement(self.attempt.id, self.digest)
-            super().check_signed([each.data for each in said.statements])
+            said.check_statements(None)
 
     def told(self, node: int) -> Iterator[Frame]:
         said = self._said

@@ -12,7 +12,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from itertools import chain
 from typing import Annotated
 
 import msgspec
@@ -47,7 +46,7 @@ class CountedPeople:
 
 
 class PeopleTerms(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Who may come, and when.
+    """The table `people` of a study: the places, the time, and later the people who count.
 
     keys: the digest of the list of public keys, one for each place, in hexadecimal
         (`umpc/people/places.py`).
@@ -128,13 +127,13 @@ def seconds_of(moment: str) -> int:
 
 def check_people(study: Study) -> None:
     """The rules that are not the grid's. Raises: StudyError that says what to do."""
-    for holds, wrong in chain(_of_study(study), _of_terms(study.settings_as(PeopleSettings))):
+    for holds, wrong in _rules(study):
         if not holds:
             raise StudyError(f'a study of protocol = "people" {wrong}')
 
 
-def _of_study(study: Study) -> Iterator[tuple[bool, str]]:
-    """Each rule of the rest of the study: whether it holds, and the end of the refusal."""
+def _rules(study: Study) -> Iterator[tuple[bool, str]]:
+    """Each rule: whether it holds, and the end of the refusal. Raises: StudyError."""
     settings, usual = study.settings_as(PeopleSettings), PeopleSettings()
     for key in settings.fixed:
         fixed = getattr(usual, key)
@@ -172,9 +171,6 @@ def _of_study(study: Study) -> Iterator[tuple[bool, str]]:
         "and take a statistic with a private label, such as auc_private",
     )
 
-
-def _of_terms(settings: PeopleSettings) -> Iterator[tuple[bool, str]]:
-    """Each rule of the table `people`, as `_of_study`. Raises: StudyError."""
     people = settings.people
     yield (
         DIGEST.fullmatch(people.keys) is not None,

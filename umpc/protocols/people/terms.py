@@ -1,4 +1,4 @@
-"""Who may come to a study of people, and whom it counts: read from the study, and checked.
+"""The places of a study of people, and the people whom it counts: read from it, and checked.
 
 Dealer, coordinator and both aggregators check it, each for itself.
 """
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from umpc.crypto.signing import Verify
-from umpc.errors import RemoteProtocolError, StudyError
+from umpc.errors import CertificateError, RemoteProtocolError, StudyError
 from umpc.mpc.arrays import Words
 from umpc.mpc.fss.point import key_bytes
 from umpc.people.messages import Survey, check_counted
@@ -42,7 +42,7 @@ def key_bytes_of(study: Study) -> int:
 
 
 def terms_of(study: Study) -> PeopleTerms:
-    """Who may come, and when."""
+    """The table `people` of a study."""
     return study.settings_as(PeopleSettings).people
 
 
@@ -80,14 +80,14 @@ def points_of(
 ) -> list[bytes]:
     """The public keys of both aggregators. Args: blamed: who brought the certificates.
 
-    Raises: CertificateError, RemoteProtocolError.
+    Raises: CertificateError.
     """
     holders = [verify(each) for each in certificates]
-    if [(each.name, each.role) for each in holders] != [
-        (node.name, "node") for node in study.nodes
-    ]:
-        raise RemoteProtocolError(
-            f"{blamed} brought certificates of others than the study's two aggregators",
+    shown = [f"{each.role} {each.name!r}" for each in holders]
+    if shown != [f"node {node.name!r}" for node in study.nodes]:
+        raise CertificateError(
+            f"{blamed} brought certificates of {' and '.join(shown)}, and those of the study's two "
+            "aggregators were expected: send nothing, and tell the organiser",
             culprit=blamed,
         )
     return [each.key for each in holders]
