@@ -10,15 +10,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define KERNEL_VERSION 10 /* umpc/native/__init__.py has the same */
+#define KERNEL_VERSION 11 /* umpc/native/__init__.py has the same */
 
 enum { AESNI = 1, VAES256 = 2, ARM = 8 };
 
 int umpc_kernel_version(void);
 int umpc_kinds(void);
 int umpc_add_points(int kind, const uint8_t *key, int paired, int party, int depth, size_t cells,
-                    size_t count, const void *corrections, const void *leaves, const void *numbers,
-                    const void *roots, void *table);
+                    size_t row, size_t count, const void *corrections, const void *leaves,
+                    const void *numbers, const void *roots, void *table);
 int umpc_generate_points(int kind, const uint8_t *key, int paired, uint64_t alpha, int depth,
                          size_t count, const void *places, const void *roots, void *corrections,
                          void *leaves);
@@ -53,11 +53,11 @@ static const kernel *kernel_of(int kind);
 static const block PAD_LABELS[PAIR_PADS] = {{2, 0}, {3, 0},  {4, 0},  {5, 0},  {6, 0},  {7, 0},
                                             {10, 0}, {11, 0}, {12, 0}, {13, 0}, {14, 0}, {15, 0}};
 
-/* One person's key, number, and the shape of its tree: levels `above` subtrees and `below`.
- * paired: whether a cell has two numbers of F. */
+/* One person's key, its rotation by `down` rows and `right` cells of a row, and the shape of its
+ * tree: levels `above` subtrees and `below`. rows, row: D1 and D2. paired: whether a cell has two
+ * numbers of F. */
 typedef struct {
-    size_t cells, leaves;
-    uint64_t number;
+    size_t cells, leaves, rows, row, down, right;
     int paired, above, below;
     block words[MOST_DEPTH];
     uint64_t leaf[WORDS_OF_LEAF];
@@ -95,16 +95,15 @@ static inline size_t nodes_above(size_t leaves, int left)
     return (leaves + ((size_t)1 << left) - 1) >> left;
 }
 
-/* Adds to a table from one word on, and goes on at its beginning. */
-static inline __attribute__((always_inline)) void add_values(uint64_t *table, size_t words,
-                                                             size_t at, const uint64_t *values,
-                                                             size_t count)
+/* Where a cell goes. together: how many cells from this one on go to neighbours of its place. */
+FIXED size_t rotated(const tree *tree, size_t cell, size_t *together)
 {
-    size_t before = least(words - at, count);
-    for (size_t i = 0; i < before; i++)
-        table[at + i] += values[i];
-    for (size_t i = before; i < count; i++)
-        table[i - before] += values[i];
+    size_t down = cell / tree->row + tree->down, column = cell % tree->row;
+    size_t right = column + tree->right;
+    down -= down < tree->rows ? 0 : tree->rows;
+    right -= right < tree->row ? 0 : tree->row;
+    *together = tree->row - (right < column ? column : right);
+    return down * tree->row + right;
 }
 
 /* The functions compiled for one instruction set. */
@@ -120,7 +119,7 @@ struct kernel {
     int (*garble)(const block *expanded, const circuit *circuit, const edges *edges);
     int (*evaluate)(const block *expanded, const circuit *circuit, const edges *edges);
     void (*add_points)(const block *expanded, int paired, int party, int depth, size_t cells,
-                       size_t count, const block *corrections, const word64 *leaves,
+                       size_t row, size_t count, const block *corrections, const word64 *leaves,
                        const word64 *numbers, const block *roots, uint64_t *table);
     void (*generate_points)(const block *expanded, int paired, uint64_t alpha, int depth,
                             size_t count, const word64 *places, const block *roots,
@@ -167,12 +166,12 @@ static const kernel *kernel_of(int kind)
     return NULL;
 }
 
-/* Adds to a table of `cells` words that are zero. Of pairs, it has four words a cell. Its first half
- * becomes their sums in F, those of a cell together. Returns 0, or -1 if this processor cannot run
- * the kind. */
+/* Adds to a table of `cells` words that are zero, in rows of `row` cells. Of pairs, it has four
+ * words a cell. Its first half becomes their sums in F, those of a cell together. Returns 0, or -1 if
+ * this processor cannot run the kind. */
 int umpc_add_points(int kind, const uint8_t *key, int paired, int party, int depth, size_t cells,
-                    size_t count, const void *corrections, const void *leaves, const void *numbers,
-                    const void *roots, void *table)
+                    size_t row, size_t count, const void *corrections, const void *leaves,
+                    const void *numbers, const void *roots, void *table)
 {
     block expanded[11];
     uint64_t *sums = table;
@@ -180,8 +179,8 @@ int umpc_add_points(int kind, const uint8_t *key, int paired, int party, int dep
     if (kernel == NULL || depth > MOST_DEPTH)
         return -1;
     expand_key(key, expanded);
-    kernel->add_points(expanded, paired, party, depth, cells, count, corrections, leaves, numbers,
-                       roots, sums);
+    kernel->add_points(expanded, paired, party, depth, cells, row, count, corrections, leaves,
+                       numbers, roots, sums);
     for (size_t i = 0; paired && i < 2 * cells; i++)
         sums[i] = sum_of_pairs(sums, i);
     for (size_t i = 0; party && i < (paired ? 2 * cells : cells); i++)

@@ -112,30 +112,33 @@ TARGET static void NAME(add_subtree)(const NAME(fixed_key) * key, const block *t
         nodes = nodes_above(leaves, left);
     }
     for (size_t leaf = 0, some; leaf < leaves; leaf += some) {
-        size_t cell = LEAF_CELLS * (first_leaf + leaf), at = (cell + tree->number) % cells;
-        size_t before = least(cells - cell, cells - at) / LEAF_CELLS;
-        some = least(leaves - leaf, before) / TOGETHER * TOGETHER;
-        if (some)
+        size_t cell = LEAF_CELLS * (first_leaf + leaf), count, at = rotated(tree, cell, &count);
+        some = least(leaves - leaf, count / LEAF_CELLS) / TOGETHER * TOGETHER;
+        if (some) {
             NAME(add_leaves)(key, states[side] + leaf, some, tree->paired, tree->leaf,
                              table + words * at);
-        else {
-            /* across the end of the table, or beyond the last cell */
-            uint64_t values[WORDS_OF_LEAF * TOGETHER] = {0};
-            some = TOGETHER;
-            NAME(add_leaves)(key, states[side] + leaf, some, tree->paired, tree->leaf, values);
-            add_values(table, words * cells, words * at, values,
-                       words * least(cells - cell, LEAF_CELLS * some));
+            continue;
+        }
+        /* across the end of a row, or beyond the last cell */
+        uint64_t values[WORDS_OF_LEAF * TOGETHER] = {0}, *next = values;
+        some = TOGETHER;
+        NAME(add_leaves)(key, states[side] + leaf, some, tree->paired, tree->leaf, values);
+        for (size_t end = least(cells, cell + LEAF_CELLS * some); cell < end; cell += count) {
+            uint64_t *to = table + words * rotated(tree, cell, &count);
+            count = least(count, end - cell);
+            for (size_t i = 0; i < words * count; i++)
+                to[i] += *next++;
         }
     }
 }
 
 TARGET static void NAME(add_points)(const block *expanded, int paired, int party, int depth,
-                                    size_t cells, size_t count, const block *corrections,
-                                    const word64 *leaves, const word64 *numbers,
-                                    const block *roots, uint64_t *table)
+                                    size_t cells, size_t row, size_t count,
+                                    const block *corrections, const word64 *leaves,
+                                    const word64 *numbers, const block *roots, uint64_t *table)
 {
     block tops[2][MOST_TOPS + 2 * GROUP];
-    tree tree = {.cells = cells, .paired = paired};
+    tree tree = {.cells = cells, .rows = cells / row, .row = row, .paired = paired};
     tree.leaves = (cells + LEAF_CELLS - 1) / LEAF_CELLS;
     NAME(fixed_key) key;
     NAME(load_fixed_key)(&key, expanded);
@@ -147,7 +150,8 @@ TARGET static void NAME(add_points)(const block *expanded, int paired, int party
         for (int level = 0; level < depth; level++)
             memcpy(tree.words + level, corrections + (size_t)level * count + person, sizeof(block));
         set_correction(tree.leaf, leaves + (person * LEAF_CELLS << paired), paired);
-        tree.number = numbers[person];
+        tree.down = numbers[person] / row;
+        tree.right = numbers[person] % row;
         memcpy(tops[0], roots + person, sizeof(block));
         tops[0][0].low = (tops[0][0].low & ~7ULL) | (uint64_t)party;
         for (int level = 0; level < tree.above; level++, side = !side) {

@@ -104,10 +104,12 @@ def expand(party: int, cells: int, key: Key, root: int, hash_key: bytes) -> list
     return values[: cells * len(leaf) // CELLS_OF_LEAF]
 
 
-def rotate(values: list[int], number: int) -> list[int]:
-    """The values with that of cell c at c + number, modulo D: 1 at r becomes 1 at r + number."""
-    split = len(values) - number
-    return values[split:] + values[:split]
+def rotate(values: list[int], number: int, row: int) -> list[int]:
+    """D1 rows of D2 values, with that of (a, b) at (a + u mod D1, b + v mod D2), where the number
+    is u·D2 + v. With one row, 1 at r becomes 1 at r + number modulo D."""
+    rows = [values[at : at + row] for at in range(0, len(values), row)]
+    u, v = len(rows) - number // row, row - number % row
+    return [value for each in rows[u:] + rows[:u] for value in each[v:] + each[:v]]
 
 
 def add_up(
@@ -117,17 +119,19 @@ def add_up(
     numbers: list[int],
     roots: list[int],
     hash_key: bytes,
+    row: int | None = None,
 ) -> list[int]:
     """A party's share of the histogram: the sum of all its rotated vectors.
 
-    Authenticated keys give shares of h and of a·h, cell by cell.
+    Authenticated keys give shares of h and of a·h, cell by cell. row: D2; default: D, one row.
     """
     width = len(keys[0][1]) // CELLS_OF_LEAF if keys else 1
     total = [0] * cells * width
     for key, number, root in zip(keys, numbers, roots, strict=True):
         # another number would rotate past the end
         require(0 <= number < cells, "a number is a cell")
-        rotated = rotate(expand(party, cells, key, root, hash_key), number * width)
+        values = expand(party, cells, key, root, hash_key)
+        rotated = rotate(values, number * width, width * (row or cells))
         modulus = modulus_of(key[1])
         total = [(a + b) % modulus for a, b in zip(total, rotated, strict=True)]
     return total

@@ -14,11 +14,12 @@ def points(
     roots: list[list[int]],
     hash_key: bytes,
     alpha: int | None = None,
+    row: int | None = None,
 ) -> dict[str, object]:
     """Deal keys, expand them, rotate and add up. Args: roots: of each party, a block a key."""
     rows = zip(places, *roots, strict=True)
     keys = [generate(cells, place, [one, other], hash_key, alpha) for place, one, other in rows]
-    given = [(party, cells, keys, numbers, roots[party], hash_key) for party in (0, 1)]
+    given = [(party, cells, keys, numbers, roots[party], hash_key, row) for party in (0, 1)]
     sums = [add_up(*each) for each in given]
     return {
         "keys": encode(keys),
@@ -60,6 +61,7 @@ GOOD: Good = [
         "64 cells fill all leaves",
         {**POINTS, "cells": 64, "places": [63, 0, 31, 32], "numbers": [63, 1, 0, 32]},
     ),
+    ("points", "20 cells in four rows", {**POINTS, "row": 5}),
     ("decode", "keys on the wire", {"data": counting(1, SIZE), "cells": 20, "count": 4}),
     ("points", "authenticated, 20 cells in three leaves", AUTHENTICATED),
     (
@@ -95,6 +97,7 @@ GOOD: Good = [
             "alpha": 1,
         },
     ),
+    ("points", "authenticated, 20 cells in ten rows", {**AUTHENTICATED, "row": 2}),
     ("decode", "authenticated keys on the wire", {**PAIRS, "data": counting(1, SIZE_OF_PAIRS)}),
 ]
 BAD: Bad = [

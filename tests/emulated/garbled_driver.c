@@ -18,8 +18,8 @@ typedef struct {
 #include "../../native/garbled_types.h"
 
 int umpc_add_points(int kind, const uint8_t *key, int paired, int party, int depth, size_t cells,
-                    size_t count, const void *corrections, const void *leaves, const void *numbers,
-                    const void *roots, void *table);
+                    size_t row, size_t count, const void *corrections, const void *leaves,
+                    const void *numbers, const void *roots, void *table);
 int umpc_generate_points(int kind, const uint8_t *key, int paired, uint64_t alpha, int depth,
                          size_t count, const void *places, const void *roots, void *corrections,
                          void *leaves);
@@ -125,7 +125,7 @@ static int add_points(int kind, const uint64_t *n)
     const void *numbers = taken(), *roots = taken();
     uint8_t *table = room(&size);
     int failed = umpc_add_points(kind, key, (int)n[0], (int)n[1], (int)n[2], n[3], n[4],
-                                 corrections, leaves, numbers, roots, table);
+                                 n[5], corrections, leaves, numbers, roots, table);
     return given(failed, table, size);
 }
 

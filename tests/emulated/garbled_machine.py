@@ -48,12 +48,12 @@ class GarbledProgram:
         self._fill(self._run("make_points", numbers, arrays, kind), corrections, leaves)
         return corrections, leaves
 
-    def add_points(self, key, party, cells, corrections, leaves, numbers, roots, kind):
+    def add_points(self, key, party, cells, corrections, leaves, numbers, roots, kind, row=None):
         """`umpc.native.points.add_up` on this machine."""
         paired = leaves.shape[1] > LEAF_CELLS
         table = np.zeros(cells << 2 * paired, dtype=np.uint64)
         arrays = key, corrections, leaves, numbers, roots, table
-        counts = paired, party, levels(cells), cells, len(numbers)
+        counts = paired, party, levels(cells), cells, row or cells, len(numbers)
         self._fill(self._run("add_points", counts, arrays, kind), table)
         return table[: 2 * cells].reshape(cells, 2).T if paired else table
 

@@ -14,7 +14,7 @@ import pytest
 from tests.emulated.garbled_machine import garbled_program
 from tests.emulated.machines import BY_LANES, EMULATED, Machine, has_avx2, has_right_vaes, program
 from tests.native.garbled_cases import every_case
-from tests.native.point_cases import PointFunctions, differences
+from tests.native.point_cases import ROWS, PointFunctions, differences
 from tests.support.doors import limits
 from umpc.native import garbled
 
@@ -54,9 +54,10 @@ def test_point_keys_give_numpys_bytes(machine, tmp_path):
     names = right_kinds(machine, tmp_path)
     there = garbled_program(machine, tmp_path)
     path = PointFunctions(there.generate_points, there.add_points)
+    shapes = [*((cells, None) for cells in (2, 100, 1000, 3 * 4096 + 70)), *ROWS[3:6]]
     found = [
-        differences(names, cells, 33, path, alpha)
-        for cells in (2, 100, 1000, 3 * 4096 + 70)
+        differences(names, cells, 33, path, alpha, row)
+        for cells, row in shapes
         for alpha in (None, 5)
     ]
     assert [one for each in found for one in each] == []

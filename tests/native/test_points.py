@@ -17,6 +17,7 @@ from tests.native.point_cases import (
     COUNTS,
     HASH,
     KEY,
+    ROWS,
     PointFunctions,
     differences,
     inputs,
@@ -33,6 +34,12 @@ ROOT = Path(__file__).parents[2]
 def test_keys_and_sums_equal_those_of_numpy(gate, alpha):
     for cells in CELLS:
         assert list(differences(gate.kinds(), cells, 9, alpha=alpha)) == []
+
+
+@pytest.mark.parametrize("alpha", ALPHAS[::2])
+@pytest.mark.parametrize(("cells", "row"), ROWS)
+def test_sums_in_rows_equal_those_of_numpy(gate, cells, row, alpha):
+    assert list(differences(gate.kinds(), cells, 9, alpha=alpha, row=row)) == []
 
 
 @pytest.mark.parametrize("alpha", ALPHAS[::2])
@@ -126,12 +133,16 @@ BAD = [
     ("numbers", np.zeros(7, dtype=np.int64)),
     ("roots", np.zeros((7, 2), dtype=np.uint64)[::-1]),
     ("roots", np.zeros((2, 7, 2), dtype=np.uint64)),
+    ("row", -1),
+    ("row", 3),
+    ("row", 21),
 ]
 
 
 def test_arguments_that_fit_are_taken(gate):
     if gate.kinds():
         assert points.add_up(**GOOD, kind=gate.kinds()[0]).shape == (20,)
+        assert points.add_up(**GOOD, kind=gate.kinds()[0], row=5).shape == (20,)
         pairs = {"leaves": np.zeros((7, 16), dtype=np.uint64)}
         assert points.add_up(**GOOD | pairs, kind=gate.kinds()[0]).shape == (2, 20)
 

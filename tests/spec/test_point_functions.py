@@ -16,7 +16,7 @@ from umpc.mpc.fss.point import PointKeys, add_up, generate
 from umpc.mpc.fss.tree import generate_path
 
 
-def points(cells, places, numbers, roots, hash_key, alpha=None):
+def points(cells, places, numbers, roots, hash_key, alpha=None, row=None):
     place, number = (np.array(each, dtype=np.uint64) for each in (places, numbers))
     both = np.stack([blocks_of(each) for each in roots])
     tree_hash = FixedKeyHash(hash_key)
@@ -26,7 +26,7 @@ def points(cells, places, numbers, roots, hash_key, alpha=None):
     alone = [
         add_up(party, first, np.zeros(1, np.uint64), both[party, :1], tree_hash) for party in (0, 1)
     ]
-    sums = [add_up(party, keys, number, both[party], tree_hash) for party in (0, 1)]
+    sums = [add_up(party, keys, number, both[party], tree_hash, row) for party in (0, 1)]
     return {
         "keys": keys.encode(),
         "first_key": [by_cells(each) for each in alone],
@@ -71,7 +71,7 @@ def test_every_place_of_a_small_table(cells):
         opened = [(a + b) % 2**64 for a, b in zip(*shares, strict=True)]
         assert opened == [int(cell == place) for cell in range(cells)]
         for number in range(cells):
-            assert point_functions.rotate(opened, number)[(place + number) % cells] == 1
+            assert point_functions.rotate(opened, number, cells)[(place + number) % cells] == 1
 
 
 ALPHAS = [None, 0, 1, P - 1, 0x0123456789ABCDEF]

@@ -46,7 +46,7 @@ from umpc.errors import ConfigError
 
 FILE = Path(__file__).with_name("_gate.abi3.so")
 
-VERSION = 10
+VERSION = 11
 """The version that the library answers: KERNEL_VERSION in native/kernel.c. A library of another
 version, left by an older build, is not used."""
 
@@ -70,7 +70,7 @@ def load(file: Path) -> ctypes.CDLL | None:
     text: Any = ctypes.c_char_p
     arrays: list[Any] = 5 * [pointer]
     key_of: list[Any] = [number, text, number]
-    library.umpc_add_points.argtypes = [*key_of, number, number, size, size, *arrays]
+    library.umpc_add_points.argtypes = [*key_of, number, number, *3 * [size], *arrays]
     library.umpc_generate_points.argtypes = [*key_of, ctypes.c_uint64, number, size, *arrays[:4]]
     of_edges: list[Any] = [number, number, text, pointer, pointer]
     library.umpc_circuit.argtypes = of_edges

@@ -65,10 +65,12 @@ def add_up(
     numbers: np.ndarray,
     roots: np.ndarray,
     kind: str | None = None,
+    row: int | None = None,
 ) -> np.ndarray:
     """A party's share of the sum of all vectors, each rotated by its number.
 
     Args:
+        row: cells of a row, a divisor of `cells`; default: all cells.
         leaves: (n, 8) or (n, 16) uint64, of which the width says the kind of keys.
         numbers: (n,) uint64, below `cells`. roots: (n, 2) uint64. Others: as of `generate`.
 
@@ -87,9 +89,13 @@ def add_up(
     # the kernel writes where a number says
     if count and int(numbers.max()) >= cells:
         raise ValueError(f"numbers are below {cells}")
+    row = row or cells
+    if row < 1 or cells % row:
+        raise ValueError(f"{cells} cells have no rows of {row}")
     table = np.zeros(cells << 2 * paired, dtype=np.uint64)
     addresses = [array.ctypes.data for array in (corrections, leaves, numbers, roots, table)]
-    call("umpc_add_points", kind, key, paired, party, depth, cells, count, *addresses)
+    counts = depth, cells, row, count
+    call("umpc_add_points", kind, key, paired, party, *counts, *addresses)
     return table[: 2 * cells].reshape(cells, 2).T if paired else table
 
 

@@ -41,8 +41,10 @@ def deal(
     return generate(cells, places, roots, HASH, alpha), roots
 
 
-def histogram(keys: PointKeys, roots: np.ndarray, numbers: np.ndarray) -> np.ndarray:
-    one, other = (add_up(party, keys, numbers, roots[party], HASH) for party in (0, 1))
+def histogram(
+    keys: PointKeys, roots: np.ndarray, numbers: np.ndarray, row: int | None = None
+) -> np.ndarray:
+    one, other = (add_up(party, keys, numbers, roots[party], HASH, row) for party in (0, 1))
     return keys.ring.plus(one, other)
 
 
@@ -76,8 +78,32 @@ def test_every_place_and_every_number(cells, alpha):
     assert np.array_equal(histogram(keys, roots, numbers), whole)
 
 
+def moved(places: np.ndarray, numbers: np.ndarray, cells: int, row: int) -> np.ndarray:
+    """Where both functions of a place and a number lead, in rows of these many cells."""
+    (a, b), (u, v) = (np.divmod(each, np.uint64(row)) for each in (places, numbers))
+    return (a + u) % np.uint64(cells // row) * np.uint64(row) + (b + v) % np.uint64(row)
+
+
+@pytest.mark.parametrize("alpha", [None, A])
+@pytest.mark.parametrize(("rows", "row"), [(d1, d2) for d1 in range(1, 7) for d2 in range(1, 13)])
+def test_every_place_and_every_number_of_two_dimensions(rows, row, alpha):
+    cells = rows * row
+    every = np.arange(cells, dtype=np.uint64)
+    numbers = np.repeat(every, cells)
+    keys, roots = deal(cells, np.tile(every, cells), f"rows {rows} {row}", alpha)
+    # tables of a number and of people at each of the first places
+    for number in range(cells):
+        for below in {cells, cells // 2 + 1, number}:
+            some = slice(cells * number, cells * number + below)
+            part = PointKeys(cells, keys.corrections[:, some], keys.leaves[some])
+            table = histogram(part, roots[:, some], numbers[some], row)
+            due = np.isin(every, moved(every[:below], numbers[some], cells, row))
+            assert np.array_equal(table, with_products(due, alpha))
+
+
 CASES = st.tuples(
     st.integers(2, 4096),
+    st.integers(1, 4096),
     st.integers(0, 40),
     st.binary(min_size=8, max_size=8),
     st.none() | st.integers(0, field.P - 1),
@@ -86,19 +112,19 @@ CASES = st.tuples(
 
 @given(CASES)
 def test_any_people_over_any_table(case):
-    cells, people, label, alpha = case
+    most, row, people, label, alpha = case
+    cells = max(1, most // row) * row
     stream = Stream(seed_of(label.hex()))
-    places, values = (stream.words(people) % np.uint64(cells) for _ in range(2))
+    places, numbers = (stream.words(people) % np.uint64(cells) for _ in range(2))
     keys, roots = deal(cells, places, label.hex(), alpha)
-    numbers = (values + np.uint64(cells) - places) % np.uint64(cells)
-    due = np.bincount(values.astype(np.int64), minlength=cells)
-    assert np.array_equal(histogram(keys, roots, numbers), with_products(due, alpha))
+    due = np.bincount(moved(places, numbers, cells, row).astype(np.int64), minlength=cells)
+    assert np.array_equal(histogram(keys, roots, numbers, row), with_products(due, alpha))
     # numpy is the reference of whatever ran above
     again = generate_in_numpy(cells, places, roots, HASH, alpha)
     assert again.encode() == keys.encode()
     for party in (0, 1):
-        ours = add_up(party, keys, numbers, roots[party], HASH)
-        assert np.array_equal(ours, add_up_in_numpy(party, keys, numbers, roots[party], HASH))
+        given = party, keys, numbers, roots[party], HASH, row
+        assert np.array_equal(add_up(*given), add_up_in_numpy(*given))
 
 
 @pytest.mark.parametrize("alpha", [None, A])

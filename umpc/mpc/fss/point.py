@@ -165,17 +165,24 @@ def generate_in_numpy(
 
 
 def add_up(
-    party: int, keys: PointKeys, numbers: WordArray, roots: WordArray, tree_hash: FixedKeyHash
+    party: int,
+    keys: PointKeys,
+    numbers: WordArray,
+    roots: WordArray,
+    tree_hash: FixedKeyHash,
+    row: int | None = None,
 ) -> WordArray:
     """A party's share of the histogram: its vectors, each rotated by its number, added up.
 
-    Cell c of a person counts for cell c + number modulo D. No vector is stored for a person where
-    the compiled kernel runs.
+    The D cells are D1 rows of D2 cells, and a number is u·D2 + v. A person's cell in row a and
+    column b counts for row a + u modulo D1 and column b + v modulo D2. With one row, cell c counts
+    for cell c + number modulo D. No vector is stored for a person where the compiled kernel runs.
 
     Args:
         party: 0 or 1.
-        numbers: (n,) uint64, x − r mod D, known to both parties.
+        numbers: (n,) uint64, x − r, known to both parties, in both dimensions.
         roots: (n, 2) uint64, this party's.
+        row: D2, a divisor of D; default: D.
 
     Returns: (cells,) uint64. Authenticated keys give (2, cells), elements of F: shares of h, a·h.
 
@@ -184,28 +191,35 @@ def add_up(
     if len(numbers) and int(numbers.max()) >= keys.cells:
         raise EncodingError(f"a person's number is not below {keys.cells}, the number of cells")
     if compiled.CHOSEN is None:
-        return add_up_in_numpy(party, keys, numbers, roots, tree_hash)
+        return add_up_in_numpy(party, keys, numbers, roots, tree_hash, row)
     corrections, leaves, own_numbers, own_roots = map(
         np.ascontiguousarray, (keys.corrections, keys.leaves, numbers, roots)
     )
     given = corrections, leaves, own_numbers, own_roots
-    return compiled.add_up(tree_hash.key, party, keys.cells, *given)
+    return compiled.add_up(tree_hash.key, party, keys.cells, *given, row=row)
 
 
 def add_up_in_numpy(
-    party: int, keys: PointKeys, numbers: WordArray, roots: WordArray, tree_hash: FixedKeyHash
+    party: int,
+    keys: PointKeys,
+    numbers: WordArray,
+    roots: WordArray,
+    tree_hash: FixedKeyHash,
+    row: int | None = None,
 ) -> WordArray:
     """`add_up`, the reference of the compiled one."""
     # spec/point_functions.py, `add_up`
-    total = np.zeros((keys.cells, keys.width), dtype=np.uint64)
+    row = row or keys.cells
+    total = np.zeros((keys.cells // row, row, keys.width), dtype=np.uint64)
     batch = max(1, _AT_ONCE // keys.cells)
     for start in range(0, len(numbers), batch):
         some = slice(start, start + batch)
         part = PointKeys(keys.cells, keys.corrections[:, some], keys.leaves[some])
-        rows = expand(party, part, roots[some], tree_hash).reshape(-1, *total.shape)
-        for row, number in zip(rows, numbers[some].tolist(), strict=True):
-            total = keys.ring.plus(total, np.roll(row, number, axis=0))
-    return total.T if keys.width == 2 else total[:, 0]
+        vectors = expand(party, part, roots[some], tree_hash).reshape(-1, *total.shape)
+        for each, number in zip(vectors, numbers[some].tolist(), strict=True):
+            total = keys.ring.plus(total, np.roll(each, divmod(number, row), axis=(0, 1)))
+    flat = total.reshape(keys.cells, keys.width)
+    return flat.T if keys.width == 2 else flat[:, 0]
 
 
 def expand(party: int, keys: PointKeys, roots: WordArray, tree_hash: FixedKeyHash) -> WordArray:
