@@ -43,7 +43,7 @@ import logging
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -116,6 +116,7 @@ def load_records(
     node: str | None,
     where: Condition | None = None,
     person: Person | None = None,
+    found: PeopleSoFar | None = None,
     progress: Path | None = None,
 ) -> Records:
     """Read the study's fields of every complete row, as integers in units of the resolution.
@@ -125,6 +126,7 @@ def load_records(
             the file and all that is known.
         where: a condition; records for which it does not hold are left out.
         person: at most so many records of one person count, the first ones that are left.
+        found: takes note of the people, in the order of their first records.
         progress: the file that says how far a long reading is.
     Returns: Records in the table's order, with lower_units <= column <= upper_units. The count is 0
         if every row is dropped.
@@ -134,7 +136,7 @@ def load_records(
     site = OwnersTable("", source.path) if node is None else TableSite(node, source.path)
     for schema in fields:
         check_resolution(schema, site)
-    gathered = _Gathered(source, fields, where, person)
+    gathered = _Gathered(source, fields, where, person, found)
     column = person.column if person else None
     from umpc.node.table.reading import read_batches  # DuckDB: not every process reads a table
 
@@ -161,12 +163,13 @@ class _Gathered:
         fields: Sequence[FieldSchema],
         where: Condition | None,
         person: Person | None,
+        found: PeopleSoFar | None,
     ):
         self.rows = 0
         self._fields, self._where, self._person = fields, where, person
         self._dropped = 0
         self._count = 0
-        self._people = PeopleSoFar()
+        self._people = found or PeopleSoFar()
         self._parts: dict[str, list[NDArray[Any]]] = {schema.name: [] for schema in fields}
         self._misfits = {schema.name: MisfitFinder(schema, source) for schema in fields}
         self._cohort = CohortHash(fields)
@@ -253,6 +256,11 @@ class PeopleSoFar:
 
     def __init__(self) -> None:
         self._records: Counter[str] = Counter()
+
+    @property
+    def texts(self) -> Iterable[str]:
+        """Return the people, in the order of their first records."""
+        return self._records.keys()
 
     def places(self, persons: NDArray[np.object_]) -> Places:
         """Return each record's place among its person's, in all batches so far and this one."""
