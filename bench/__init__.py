@@ -22,6 +22,7 @@
 | `work.py` | processor seconds of each kind of work in a study with many nodes |
 | `people.py` | people with one value each: expanding, dealing, messages a second, a whole study |
 | `overlap.py` | how many people two sites share: the number, its interval, and seconds |
+| `linked.py` | columns at two sites: 10^6 rows in 2^12 cells, phase by phase |
 | `planned.py` | a run beside its plan: bytes and memory |
 | `type_one.py` | how often a test rejects a true hypothesis, over simulated studies |
 | `power.py` | how often a test rejects a false hypothesis: power curves |

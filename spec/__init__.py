@@ -27,6 +27,7 @@ of edwards25519 come from the packages `cryptography` and `nacl`; all else stand
 | `verified_checks.py` | the checks of its nodes |
 | `linear_proof.py` | its proof of products |
 | `people.py` | people with one value each: keys, two aggregators, the release |
+| `linked.py` | columns at two sites: lists of rows, and shares of their histogram |
 | `people_messages.py` | their messages: fetched secrets, boxes, receipts |
 | `people_verified.py` | their total's check, where an aggregator may lie |
 | `point_functions.py` | the keys of its dealer: point functions, rotated and added up |

@@ -77,6 +77,15 @@ CHECKS: dict[str, tuple[str, ...]] = {
     "a box opens": ("does not open: it is made", f"{PEOPLE}:open_box"),
     "a person signed the number": ("the message in the box of", f"{PEOPLE}:open_box"),
     "one number a place": ("has sent another message before", f"{PEOPLE}:check_again"),
+    "a list of rows opens": ("of linked rows does not open", f"{PEOPLE}:open_list"),
+    "a list has a number for each row": (
+        "was expected from",
+        "umpc.people.linked:RowList.check",
+    ),
+    "both sites have the same keys": (
+        "are not those of this site, though",
+        "umpc.people.linked:RowList.check_keys",
+    ),
     "a list has each place once": ("do not ascend by place", f"{PEOPLE}:both_have"),
     "enough people came": ("the study promises its people", f"{PEOPLE}:counted_statement"),
     "both signed the people": ("not both aggregators have", f"{PEOPLE}:check_counted"),

@@ -18,6 +18,7 @@ Each file has the vectors of the file of the specification that has the same nam
 | `verified_by_few.py` | two verifiers and a node that does not check, and lies |
 | `verified_forms.py` | nodes that send bits, and lies |
 | `verified_triples.py` | the same over triples |
+| `linked.py` | five rows of two sites |
 | `people.py` | six people over twelve cells, and lies |
 | `people_verified.py` | their total's check, and lies of an aggregator |
 | `point_functions.py` | point keys, rotated and added up |

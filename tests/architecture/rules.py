@@ -94,6 +94,13 @@ MAY_IMPORT = {
     ),
     "umpc/people/__init__.py": (),
     "umpc/people/disk.py": ("umpc.errors",),
+    "umpc/people/linked.py": (
+        "numpy",
+        "umpc.crypto",
+        "umpc.mpc.arrays",
+        "umpc.people.messages",
+        "umpc.errors",
+    ),
     "umpc/people/messages.py": (
         "numpy",
         "cryptography",
@@ -296,6 +303,7 @@ SANS_IO = (
     "umpc_papers/exact_sampling.py",
     "umpc/inference/",
     "umpc/dealer/material.py",
+    "umpc/people/linked.py",
     "umpc/people/messages.py",
 )
 IO = ("asyncio", "time", "socket", "random", "secrets", "os", "threading", "datetime", "subprocess")

@@ -68,3 +68,28 @@ def test_an_aggregator_is_a_node_of_its_own(site):
         "[datasets.budget]\nepsilon = 5\n"
     )
     refused(site, HEAD + datasets + DOOR, "'people'", "1 of 2 have", "a node of their own")
+
+
+# --- linked rows, whose site has a table
+
+LINKED = '[linked]\nfolder = "rows"\nkey = "pseudonym"\n'
+TABLE = '[data]\npath = "bank.csv"\n'
+
+
+def test_a_site_of_linked_rows_has_a_table_a_folder_and_a_column_of_keys(site):
+    config = load(site, HEAD + TABLE + LINKED + BUDGET)
+    assert (config.linked.folder, config.linked.key) == (site / "rows", "pseudonym")
+    assert config.people is None and config.source.path == site / "bank.csv"
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        (TABLE + '[linked]\nfolder = "rows"\n', ("linked.key", "a column's name")),
+        (TABLE + '[linked]\nkey = "pseudonym"\n', ("linked.folder", "path of a folder")),
+        (TABLE + LINKED + "port = 1\n", ("linked.port",)),
+        (DATA + DOOR + LINKED, ("'linked'", "1 without one")),
+    ],
+)
+def test_each_mistake_about_linked_rows_is_named(site, text, parts):
+    refused(site, HEAD + text + BUDGET, *parts)

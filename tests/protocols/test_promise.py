@@ -20,7 +20,7 @@ from tests.support.gopa import gopa_study
 from tests.support.grid import grid_study
 from tests.support.local import local_study
 from tests.support.overlap import overlap_study
-from tests.support.people import people_study
+from tests.support.people import linked_study, people_study
 from tests.support.shuffled import shuffled_study
 from tests.support.studies import AUC, SPEARMAN, make_study
 from tests.support.vector import plain_study, vector_study
@@ -49,6 +49,7 @@ STUDIES = {
     "grid, no dealer": lambda **more: grid_study(dealer=None, preprocessing="none", **more),
     "grid, two samples": lambda **more: grid_study(AUC, sampling="two_sample", **more),
     "people": people_study,
+    "linked": linked_study,
     "people, triples": lambda **more: people_study(SPEARMAN, degree=3, **more),
     "hajek-grid": lambda **more: grid_study(protocol="hajek-grid", delta="1e-9", **more),
     "vector": lambda **more: plain_study(["a.a * b.a", "a.b * b.b"], **more),

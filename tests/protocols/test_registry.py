@@ -13,7 +13,7 @@ from tests.support.gopa import gopa_study
 from tests.support.grid import grid_study
 from tests.support.local import local_study
 from tests.support.overlap import overlap_study
-from tests.support.people import people_study
+from tests.support.people import linked_study, people_study
 from tests.support.protocols import (
     assert_not_a_setting,
     coordinator_of,
@@ -66,6 +66,7 @@ NAMES = (
     "u-mpc",
     "grid",
     "people",
+    "linked",
     "vector",
     "overlap",
     "bell-2pc",
@@ -83,6 +84,7 @@ STUDIES = {
     "u-mpc": STUDY,
     "grid": grid_study(),
     "people": people_study(),
+    "linked": linked_study(),
     "hajek-grid": grid_study(protocol="hajek-grid", delta="1e-9"),
     "vector": vector_study(),
     "overlap": overlap_study(),
@@ -98,6 +100,7 @@ STUDIES = {
 }
 VALUES: dict[str, Any] = {
     "people": {"places": 2},
+    "linked": {"rows": 2},
     "transfers": "unchecked",
     "members_checked": 0,
     "edges": "2n",
@@ -154,7 +157,7 @@ def test_the_protocols_are_these_in_the_order_of_a_planner():
 def test_an_unknown_name_is_refused_with_all_names():
     with pytest.raises(
         StudyError,
-        match=r"protocol must be one of u-mpc, grid, people, vector, overlap, bell-2pc.*got 'bell'",
+        match=r"protocol must be one of u-mpc, grid, people, linked, vector, overlap, bell.*'bell'",
     ):
         find_protocol("bell")
 
@@ -163,6 +166,7 @@ KINDS = {
     "u-mpc": (UMpcNode, UMpcCoordinator),
     "grid": (GridNode, GridCoordinator),
     "people": (PeopleNode, PeopleCoordinator),
+    "linked": (PeopleNode, PeopleCoordinator),
     "hajek-grid": (HajekGridNode, HajekGridCoordinator),
     "vector": (VectorNode, VectorCoordinator),
     "overlap": (OverlapNode, OverlapCoordinator),
@@ -244,7 +248,7 @@ def test_the_possible_values_are_those_of_all_protocols():
     assert possible_values("coins") == ("transfers", "dealt", "none")
 
 
-EDGES_OF = ("u-mpc", "grid", "people", "hajek-grid", "vector", "bell-2pc")
+EDGES_OF = ("u-mpc", "grid", "people", "linked", "hajek-grid", "vector", "bell-2pc")
 """The protocols that evaluate sets of records, or count them in a grid."""
 
 

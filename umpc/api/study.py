@@ -282,9 +282,14 @@ class ProposedStudy:
                 raise
 
     async def _counted(self, tell: Tell | None) -> Study:
-        """The study of those people who are counted now; a list of them is written beside it."""
-        from umpc.coordinator.people import count_people
+        """The study of those people who are counted now; a list of them is written beside it.
 
+        Where rows are linked, there is no list.
+        """
+        from umpc.coordinator.people import count_people, link_rows
+
+        if self.document.protocol == "linked":
+            return await link_rows(self.document, self.identity, tell or silent)
         counted, rows = await count_people(self.document, self.identity, tell or silent)
         if not self._entries:  # the study is a file
             from umpc.people.device import write_counted

@@ -169,10 +169,11 @@ def start_dealer(
 ) -> None:
     """Deal random numbers to nodes until Ctrl-C or SIGTERM.
 
-    With --people it also prints "people" and the address of the door, which needs no certificate.
+    With --people-listen it also prints "people" and the address of the door, which needs no
+    certificate.
     """
-    if (people is None) != (door is None):
-        raise click.UsageError("--people FOLDER and --people-listen HOST:PORT go together")
+    if people is None and door is not None:
+        raise click.UsageError("--people-listen HOST:PORT goes with --people FOLDER")
     from umpc.compute.executor import named_place
     from umpc.dealer.server import ALLOWED, DealerServer
     from umpc.transport.tls import rpc
@@ -181,11 +182,13 @@ def start_dealer(
     assert given.folder is not None
     workers = named_place(cores, compute, compute_tls).open(given.folder)
     dealt = public = None
-    if people is not None and door is not None:
+    if people is not None:
         from umpc.dealer.people import PeopleDealer
-        from umpc.transport.people_door import Behind, PublicDoor
 
         dealt = PeopleDealer(people)
+    if dealt is not None and door is not None:
+        from umpc.transport.people_door import Behind, PublicDoor
+
         public = PublicDoor(identity, Behind(secrets=dealt.secrets, sweep=dealt.sweep), door)
 
     def add(server: Server, finished: Finished) -> None:
@@ -397,10 +400,10 @@ def backup(config: NodeConfig, target: Path, keys: bool) -> None:
     names = ", ".join(sorted(manifest.files))
     click.echo(f"backed up: {target}, {secret}: {names}")
     click.echo(f"row {manifest.row}, hash {manifest.hash}")
-    if config.people is not None:
+    if place := config.people or config.linked:
         click.echo(
-            f"not in it: {config.people.folder}. Do not copy it: a former copy would take a second "
-            "message of a person, and sign a second list. If it is lost, people answer a new study"
+            f"not in it: {place.folder}. Do not copy it: a former copy would take a second message "
+            "of a person, or make a second list. If it is lost, its studies need a new name"
         )
 
 

@@ -5,6 +5,8 @@
     counted, rows = await count_people(study, identity)   after the closing time
     report = await run_study(counted, identity)           the grid
 
+Where columns lie at different sites, `link_rows` does all of it before the run.
+
 The coordinator passes on lists, and compares what both aggregators signed. Both calls may be
 repeated at any time: each step of a process is on its disk before it answers.
 """
@@ -12,20 +14,23 @@ repeated at any time: each step of a process is on its disk before it answers.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any
 
-import msgspec
-
 from umpc.coordinator.links import Tell, each, silent
-from umpc.crypto.signing import is_signature
-from umpc.errors import RemoteProtocolError
-from umpc.people.messages import both_have, check_counted, opened_statement
+from umpc.errors import RemoteProtocolError, StudyError
+from umpc.people.messages import both_have, check_counted
 from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
-from umpc.protocols.people.terms import messages_of, points_of, survey_of, terms_of
+from umpc.protocols.people.terms import (
+    check_box_keys,
+    messages_of,
+    points_of,
+    survey_of,
+    with_counted,
+)
 from umpc.protocols.registry import checked
 from umpc.study.document import Study, dealer_of
 from umpc.study.parts import Participant
@@ -61,26 +66,24 @@ async def open_people(
     Returns: the aggregators' box keys, in the study's order. Each one's signature was checked.
     Raises: as a run; ApprovalPending where an administrator has yet to accept the study.
     """
-    survey = survey_of(checked(study))
+    opened = await _opened(survey_of(checked(study)), keys, identity, tell)
+    return tuple(
+        BoxKey(node.name, key.box_key, key.certificate, key.signature)
+        for node, key in zip(study.nodes, opened, strict=True)
+    )
+
+
+async def _opened(
+    survey: Study, keys: Callable[[], Iterable[bytes]], identity: Identity, tell: Tell
+) -> list[pb.PeopleOpened]:
+    """`open_people`, with box keys as they came."""
     dealer = _Called("dealer", Participant(*dealer_of(survey)), identity, tell)
     nodes = [_Called("node", node, identity, tell) for node in survey.nodes]
     await dealer.open(survey, keys)
     opened = await each(nodes, "open", lambda link: link.open(survey, keys))
-    messages, certificates = messages_of(survey), [each.certificate for each in opened]
     names = " and ".join(node.name for node in survey.nodes)
-    points = points_of(survey, certificates, verifier_of(identity), names)
-    found = []
-    for side, (node, key) in enumerate(zip(survey.nodes, opened, strict=True)):
-        text = opened_statement(messages, side, key.box_key)
-        if not is_signature(points[side], text, key.signature):
-            raise RemoteProtocolError(
-                f"{node.name} was expected to sign the key of its boxes with its certificate, and "
-                "another signature came: do not use the study; ask its administrator",
-                culprit=node.name,
-                step="open",
-            )
-        found.append(BoxKey(node.name, key.box_key, key.certificate, key.signature))
-    return tuple(found)
+    check_box_keys(survey, opened, verifier_of(identity), names)
+    return opened
 
 
 async def count_people(
@@ -94,6 +97,31 @@ async def count_people(
     survey = survey_of(checked(study))
     nodes = [_Called("node", node, identity, tell) for node in survey.nodes]
     lists = await each(nodes, "compare", lambda link: link.listed(survey.hash))
+    counted = await _signed(survey, nodes, lists, identity)
+    return counted, list(both_have(lists[0], lists[1], nodes[1].node.name))
+
+
+async def link_rows(study: Study, identity: Identity, tell: Tell = silent) -> Study:
+    """Let two sites link their rows, sign both lists, and add up their shares.
+
+    Sites that have signed are not asked to link again.
+
+    Returns: the study that the grid runs.
+    Raises: StudyError where the sites have not the same rows; as `open_people`.
+    """
+    survey = survey_of(checked(study))
+    nodes = [_Called("node", node, identity, tell) for node in survey.nodes]
+    with suppress(StudyError):
+        return await _signed(survey, nodes, [[], []], identity)
+    opened = await _opened(survey, lambda: (), identity, tell)
+    lists = await each(nodes, "compare", lambda link: link.listed(survey.hash, opened))
+    return await _signed(survey, nodes, lists, identity)
+
+
+async def _signed(
+    survey: Study, nodes: Sequence[_Called], lists: Sequence[Sequence[bytes]], identity: Identity
+) -> Study:
+    """Let both sign what follows from these lists, and add up. Returns: the counted study."""
     other = {link.node.name: rows for link, rows in zip(nodes, reversed(lists), strict=True)}
     signed = await each(
         nodes, "compare", lambda link: link.count(survey.hash, other[link.node.name])
@@ -116,10 +144,7 @@ async def count_people(
         certificates=certificates,
     )
     await each(nodes, "add up", lambda link: link.add_up(both))
-    terms = msgspec.structs.replace(
-        terms_of(survey), counted=b"".join((statement, *signatures)).hex()
-    )
-    return survey.replaced(people=terms), list(both_have(lists[0], lists[1], nodes[1].node.name))
+    return with_counted(survey, b"".join((statement, *signatures)).hex())
 
 
 class _Called:
@@ -144,9 +169,10 @@ class _Called:
         opened: pb.PeopleOpened = await self._ended("open", "OpenPeople", messages=messages())
         return opened
 
-    async def listed(self, study: bytes) -> list[bytes]:
-        """Its rows, in parts."""
-        async with self._called("compare", "ListPeople", pb.PeopleStudy(hash=study)) as stream:
+    async def listed(self, study: bytes, opened: Sequence[pb.PeopleOpened] = ()) -> list[bytes]:
+        """Its rows, in parts. Args: opened: of both sites, whose rows are linked."""
+        request = pb.PeopleStudy(hash=study, opened=opened)
+        async with self._called("compare", "ListPeople", request) as stream:
             rows = []
             while part := (await stream.next("compare", QUIET_SECONDS)).data:
                 rows.append(part)

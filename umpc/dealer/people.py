@@ -4,13 +4,15 @@ A study is opened with the keys of its places. Each place gets a fresh secret, o
 is made, and each aggregator gets a seed of roots. All of that is on disk before anything leaves.
 The dealt keys follow from it alone, and are made anew whenever an aggregator asks. So a dealer that
 dies while it deals goes on with the same bytes, and never deals other keys over the same roots. No
-device gets a secret before both aggregators have all keys: what is fetched is deleted.
+device gets a secret before both aggregators have all keys: what is fetched is deleted. The cells of
+linked rows (docs/linked.md) follow from both seeds, and no row has a secret.
 
 | on disk | until |
 |---|---|
 | the secret of a place | a device has fetched it, or the study closes |
 | the sealed answer to that device | the study closes |
 | the list of places | the study closes |
+| D1, of linked rows | the study closes |
 | seeds | both aggregators have all keys, or the study closes |
 | α, where aggregators may lie | `KEPT_SECONDS` after the closing time |
 | the study's hash, with what all may know | for ever: such a study is never dealt again |
@@ -38,6 +40,7 @@ from umpc.errors import ConfigError, MessageRefused, RemoteProtocolError, StudyE
 from umpc.failpoints import failpoint
 from umpc.mpc.fss.point import generate, key_bytes
 from umpc.people.disk import Disk
+from umpc.people.linked import coordinates
 from umpc.people.messages import (
     PLACES_AT_ONCE,
     SECRET_BYTES,
@@ -49,7 +52,8 @@ from umpc.people.messages import (
     seal_secret,
 )
 from umpc.people.places import KEY_BYTES, check_list
-from umpc.protocols.people.settings import seconds_of
+from umpc.protocols.people.settings import LinkedSettings, seconds_of
+from umpc.protocols.people.split import split_of
 from umpc.protocols.people.terms import messages_of, terms_of
 from umpc.study.document import Study
 from umpc.study.settings import HONEST
@@ -71,6 +75,7 @@ PRAGMA temp_store=MEMORY;
 PRAGMA foreign_keys=ON;
 CREATE TABLE IF NOT EXISTS past (hash BLOB PRIMARY KEY);
 CREATE TABLE IF NOT EXISTS alphas (hash BLOB PRIMARY KEY, alpha BLOB, until);
+CREATE TABLE IF NOT EXISTS linked (hash BLOB PRIMARY KEY, cells);
 CREATE TABLE IF NOT EXISTS surveys (id INTEGER PRIMARY KEY, hash BLOB UNIQUE, cells, places,
  fewest, closes, first, second, seeds BLOB, dealt DEFAULT 0, confirmed DEFAULT 0);
 CREATE TABLE IF NOT EXISTS blocks (id INTEGER PRIMARY KEY, survey INTEGER REFERENCES surveys ON
@@ -86,7 +91,8 @@ class DealtSurvey:
 
     closes: seconds since 1970. nodes: the names of both aggregators. seeds: of both, empty once
     forgotten. dealt: bytes of keys that may have left. confirmed: `BOTH`, or the bit of one that
-    has all keys. alpha: of authenticated keys; None of others.
+    has all keys. alpha: of authenticated keys; None of others. first_cells: D1 of linked rows;
+    None for people.
     """
 
     id: int
@@ -97,6 +103,13 @@ class DealtSurvey:
     dealt: int
     confirmed: int
     alpha: int | None = field(repr=False)
+    first_cells: int | None
+
+    @property
+    def widths(self) -> tuple[int, int] | None:
+        """D1 and D2 of linked rows; None for people."""
+        first = self.first_cells
+        return None if first is None else (first, self.survey.cells // first)
 
     @property
     def key_bytes(self) -> int:
@@ -176,6 +189,11 @@ class PeopleDealer(Disk):
                 alpha = PRIME.uniform(self._entropy, 1).tobytes()
                 until = closes + KEPT_SECONDS
                 db.execute("INSERT INTO alphas VALUES (?, ?, ?)", (survey.hash, alpha, until))
+            if isinstance(study.settings, LinkedSettings):
+                # the cells follow from both seeds
+                first, _ = split_of(study).cells
+                db.execute("INSERT INTO linked VALUES (?, ?)", (survey.hash, first))
+                return
             (kept,) = self._select("hash = ?", survey.hash)
             for row, places in enumerate(survey.blocks(), kept.id * BLOCKS):
                 own = held[places.start * KEY_BYTES : places.stop * KEY_BYTES]
@@ -224,6 +242,8 @@ class PeopleDealer(Disk):
         """
         with self._lock:
             kept = self._open(study_hash)
+            if kept.widths:
+                raise MessageRefused("this is a study of linked rows, and no row has a secret")
             if kept.confirmed != BOTH:
                 raise MessageRefused(
                     "the study is not open yet: the dealer still deals its keys. Try again later"
@@ -261,6 +281,7 @@ class PeopleDealer(Disk):
             db.execute("INSERT INTO past SELECT hash FROM surveys WHERE closes <= ?", now)
             db.execute("DELETE FROM surveys WHERE closes <= ?", now)
             db.execute("DELETE FROM alphas WHERE until <= ?", now)
+            db.execute("DELETE FROM linked WHERE hash NOT IN (SELECT hash FROM surveys)")
             have_all = "confirmed = ? AND seeds != x''"
             db.execute(f"UPDATE surveys SET seeds = x'' WHERE {have_all}", (BOTH,))
         self._empty_log()
@@ -286,13 +307,19 @@ class PeopleDealer(Disk):
             # once both have all keys, devices fetch secrets, which are gone then
             _check_due(self._open(kept.survey.hash), aggregator, 0)
             row, _ = _at(kept, places.start)
-            ((data,),) = self._read("SELECT secrets FROM blocks WHERE id = ?", row)
-        secrets = [data[at : at + SECRET_BYTES] for at in range(0, len(data), SECRET_BYTES)]
-        both = [
-            roots(kept.survey, kept.seeds[at : at + SEED_BYTES], places.start, places.stop)
-            for at in (0, SEED_BYTES)
-        ]
-        cells = offsets(kept.survey, places.start, secrets)
+            found = self._read("SELECT secrets FROM blocks WHERE id = ?", row)
+        seeds = [kept.seeds[at : at + SEED_BYTES] for at in (0, SEED_BYTES)]
+        both = [roots(kept.survey, seed, places.start, places.stop) for seed in seeds]
+        if kept.widths:
+            r, s = (
+                coordinates(kept.survey, seed, width, places.start, places.stop)
+                for seed, width in zip(seeds, kept.widths, strict=True)
+            )
+            cells = r * np.uint64(kept.widths[1]) + s
+        else:
+            ((data,),) = found
+            secrets = [data[at : at + SECRET_BYTES] for at in range(0, len(data), SECRET_BYTES)]
+            cells = offsets(kept.survey, places.start, secrets)
         tree_hash = FixedKeyHash(kept.survey.hash_key)
         given = kept.survey.cells, cells, np.stack(both), tree_hash
         return generate(*given, alpha=kept.alpha).encode()
@@ -341,12 +368,13 @@ class PeopleDealer(Disk):
     def _select(self, where: str, *values: object) -> list[DealtSurvey]:
         columns = (
             "id, hash, cells, places, fewest, closes, first, second, seeds, dealt, confirmed, "
-            "(SELECT alpha FROM alphas WHERE alphas.hash = surveys.hash)"
+            "(SELECT alpha FROM alphas WHERE alphas.hash = surveys.hash), "
+            "(SELECT cells FROM linked WHERE linked.hash = surveys.hash)"
         )
         return [
             DealtSurvey(
                 *(row[0], Survey(*row[1:5]), row[5], row[6:8]),
-                *(row[8], row[9], row[10], _number(row[11])),
+                *(row[8], row[9], row[10], _number(row[11]), row[12]),
             )
             for row in self._read(f"SELECT {columns} FROM surveys WHERE {where}", *values)
         ]

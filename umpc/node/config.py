@@ -89,6 +89,14 @@ class PeoplePlace:
 
 
 @dataclass(frozen=True, kw_only=True)
+class LinkedPlace:
+    """Where a site keeps studies of linked rows, and the column of its table with their keys."""
+
+    folder: Path
+    key: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class NodeConfig(SitePlaces):
     """The settings of a node for one of its data sets, which always has a name.
 
@@ -96,12 +104,14 @@ class NodeConfig(SitePlaces):
     `prepared_seconds`. A run, and then its finished attempt, may reserve budget for `hold_seconds`.
     `hook` is the command that runs when a study waits. With a `hub`, the node dials it and does not
     listen. `place` is where it computes. `without_effect` are keys that an older umpc had, and the
-    names under `plugins` that no installed package has. With `people` there is no table.
+    names under `plugins` that no installed package has. With `people` there is no table. With
+    `linked` the site links its rows with another one's.
     """
 
     listen: str
     source: TableSource
     people: PeoplePlace | None = None
+    linked: LinkedPlace | None = None
     policy: Policy = ANYTHING
     most_prepared: int = 4
     prepared_seconds: float = 86_400
@@ -239,6 +249,7 @@ def _of_dataset(
         hub=top.hub(),
         source=source,
         people=_people(top, data, source),
+        linked=_linked(top),
         policy=_policy(holder.section("policy", optional=True)),
         most_prepared=prepare.count("most", NodeConfig.most_prepared),
         prepared_seconds=prepare.hours("hours", NodeConfig.prepared_seconds),
@@ -264,9 +275,25 @@ def _people(top: Section, data: Section, source: TableSource) -> PeoplePlace | N
     )
 
 
+def _linked(top: Section) -> LinkedPlace | None:
+    """Return the folder and the column under [linked], if the file has the section."""
+    if "linked" not in top.values:
+        return None
+    section = top.section("linked")
+    folder = section.path("folder", "the path of a folder, which the node makes")
+    return LinkedPlace(folder=folder, key=section.text("key", r"[^\x00]+", "a column's name"))
+
+
 def _check_people(top: Section, found: Sequence[NodeConfig]) -> None:
     """Refuse a door beside anything but one folder. Raises: ConfigError."""
     aggregators = sum(each.people is not None for each in found)
+    if "linked" in top.values and (aggregators, len(found)) != (0, 1):
+        raise top.error(
+            "linked",
+            f" goes with one data set, which has a table: {len(found)} are there, {aggregators} "
+            "without one. Correct it: give this table a node of its own, or remove the "
+            "section",
+        )
     # a study of people names no data set, so a node with others would not know whose it is
     if "people" in top.values and (aggregators, len(found)) != (1, 1):
         raise top.error(

@@ -30,7 +30,7 @@ KEYS = {
     "": (
         *("name", "listen", "hub", "identity", "ledger", "plugins"),
         *("cores", "compute", "compute_tls"),
-        *("data", "budget", "prepare", "notify", "policy", "datasets", "people"),
+        *("data", "budget", "prepare", "notify", "policy", "datasets", "people", "linked"),
     ),
     "hub": ("name", "address"),
     "data": (
@@ -42,6 +42,7 @@ KEYS = {
         "people",
     ),
     "people": ("listen", "cap", "most_per_second"),
+    "linked": ("folder", "key"),
     "budget": ("epsilon", "delta", "composition", "composition_delta", "anchor", "hold_hours"),
     "prepare": ("most", "hours"),
     "notify": ("command",),

@@ -53,16 +53,21 @@ from umpc.node.config import (
     load_datasets,
     note_start,
 )
+from umpc.node.linked_store import KeyedRows, LinkedStore
 from umpc.node.people_store import PeopleStore
 from umpc.node.policy import Policy
 from umpc.node.records import Records, load_records, reading_beside
 from umpc.node.standing import PreparedAttempts
 from umpc.node.told_order import VARIABLE, tell_order
+from umpc.people.linked import keys_digest
+from umpc.protocols.people.split import split_of
 from umpc.protocols.people.terms import columns_of, survey_of, terms_of
 from umpc.protocols.registry import protocol_of
 from umpc.study.computation import former_hashes
 from umpc.study.document import Study
+from umpc.study.parts import Person
 from umpc.study.settings import HONEST
+from umpc.ustat.schema import FieldSchema
 
 
 @dataclass(frozen=True)
@@ -114,8 +119,10 @@ def open_ledger(config: NodeConfig) -> Ledger:
 
 
 def open_people(config: NodeConfig, credentials: Callable[[], Credentials]) -> PeopleStore | None:
-    """Open the folder of people, if this is an aggregator. Raises: LedgerError."""
+    """Open the folder of people or of linked rows, if there is one. Raises: LedgerError."""
     place = config.people
+    if config.linked is not None:
+        return LinkedStore(config.linked.folder, config.name, credentials)
     if place is None:
         return None
     return PeopleStore(place.folder, config.name, credentials, cap=place.cap)
@@ -204,6 +211,14 @@ The node reads until two of them agree, because an editor may write in pieces.
 """
 
 
+KINDS = {
+    "": "a table",
+    "people": "messages of people, and no table",
+    "linked": "a table whose rows have keys ([linked] in node.toml)",
+}
+"""Words for a site, by the protocol of the shares that it keeps."""
+
+
 def reload_config(config: NodeConfig, path: Path) -> NodeConfig:
     """Read a data set's configuration again, found by its ledger, else by its name.
 
@@ -224,7 +239,7 @@ class Admission:
         ledger: has the count of the sets of fields that were asked about.
         read: reads the configuration again, by default as `reload_config`.
         record: appends to the audit trail.
-        people: of an aggregator, in place of a table.
+        people: of an aggregator, in place of a table; or of linked rows, beside it.
     """
 
     def __init__(
@@ -266,22 +281,67 @@ class Admission:
 
         Raises: PolicyRefused (min_records), TooManySchemas, and as `load_records`.
         """
-        if self._people is not None:
-            shares, n = self._people.share(study)
+        if people := self._people_of(study):
+            shares, n = people.share(study)
             self.policy().check_records(n, self.name)
             return Records(columns_of(shares), n, 0)
         count_fields(self._ledger, study, self.name)
         made = study.settings.made_of_people
+        schemas = tuple(each.schema() for each in study.fields if each.name != made)
+        records = self._read_table(study, schemas, study.people, made)
+        self.policy().check_records(records.count, self.name)
+        tell = tell_order if os.environ.get(VARIABLE) else None
+        if protocol_of(study).numbers_records(study):
+            return records.numbered_anew(os.urandom, tell)
+        if tell is not None:
+            tell(np.arange(records.count))
+        return records
+
+    def keyed_rows(self, study: Study) -> KeyedRows:
+        """Return the keys and cells of the linked rows of a study that was opened.
+
+        These are the complete rows of the table, each with another key. The key's column is the
+        administrator's, and the number of rows is told.
+
+        Raises: StudyError for another number of them than the study has; as `admit` and `load`.
+        """
+        self.admit(study)
+        count_fields(self._ledger, study, self.name)
+        place, split, side = self.config.linked, split_of(study), study.index_of(self.name)
+        assert place is not None  # `_check_kind`
+        key = Person(place.key, 1)
+        records = self._read_table(study, split.fields[side], key, place.key)
+        if records.count != (due := terms_of(study).places):
+            raise StudyError(
+                f"{self.name} has {records.count} complete rows with a key of their own, and the "
+                f"study links {due}: both sites must have the same rows, and no others",
+                culprit=self.name,
+                step="compare",
+                detail=f"{records.dropped} rows lack a value or a key; keys are in the column "
+                f"{place.key!r}",
+            )
+        keys = records.columns[place.key].tolist()
+        order = sorted(range(len(keys)), key=keys.__getitem__)
+        values = split.places(side, records.columns)[order]
+        return keys_digest(keys[row] for row in order), values
+
+    def _read_table(
+        self,
+        study: Study,
+        fields: Sequence[FieldSchema],
+        person: Person | None,
+        persons: str,
+    ) -> Records:
+        """Read the table, and tell the administrator which values do not fit."""
         records = load_records(
             self.config.source,
-            tuple(each.schema() for each in study.fields if each.name != made),
+            fields,
             node=self.name,
             where=study.condition,
-            person=study.people,
+            person=person,
             progress=reading_beside(self.config.ledger),
-            persons=made,
+            persons=persons,
         )
-        self.policy().check_records(records.count, self.name)
         for misfit in records.misfits:
             log.warning("for the administrator only: study %r, %s", study.name, misfit)
             if misfit.is_of_most:
@@ -292,11 +352,6 @@ class Admission:
                     study.name,
                     misfit.name,
                 )
-        tell = tell_order if os.environ.get(VARIABLE) else None
-        if protocol_of(study).numbers_records(study):
-            return records.numbered_anew(os.urandom, tell)
-        if tell is not None:
-            tell(np.arange(records.count))
         return records
 
     def released(self, study: Study) -> None:
@@ -304,16 +359,16 @@ class Admission:
 
         Raises: StudyError, LedgerError.
         """
-        if self._people is not None:
-            self._people.forget_share(survey_of(study).hash)
+        if people := self._people_of(study):
+            people.forget_share(survey_of(study).hash)
 
     def checking(self, study: Study, passed: bool) -> None:
         """Store that a check of people is opened, before it is, or that it has passed.
 
         Raises: StudyError if one was opened and has not passed; LedgerError.
         """
-        if self._people is not None and study.adversary != HONEST:
-            self._people.checking(survey_of(study).hash, passed)
+        if study.adversary != HONEST and (people := self._people_of(study)):
+            people.checking(survey_of(study).hash, passed)
 
     def permit(self, study: Study, records: int) -> None:
         """Check the rules once more, for a study whose records were read before.
@@ -335,7 +390,7 @@ class Admission:
         policy = self.policy()
         policy.check(study, self.name)
         protocol = protocol_of(study)
-        if self._people is not None and (fewest := terms_of(study).fewest) < policy.min_records:
+        if self._people_of(study) and (fewest := terms_of(study).fewest) < policy.min_records:
             raise PolicyRefused(
                 f"{self.name} takes part for {policy.min_records} people or more (min_records "
                 f"under [policy]), and the study has a result from {fewest} on; raise fewest",
@@ -348,16 +403,21 @@ class Admission:
         self.approvals.require(shown, self.name, approval=policy.approval, identity=identity)
         return policy
 
+    def _people_of(self, study: Study) -> PeopleStore | None:
+        """Return where the site keeps its share of a study's table; None for a study of records."""
+        return self._people if study.settings.shares_tables else None
+
     def _check_kind(self, study: Study) -> None:
         """Check that a study of people meets an aggregator, and any other one a table.
 
         Raises: StudyError.
         """
-        if study.settings.shares_tables != (self._people is not None):
-            has = "a table" if self._people is None else "messages of people, and no table"
-            wants = "people's" if study.settings.shares_tables else "a table's"
+        kept = self._people.protocol if self._people else ""
+        wanted = study.protocol if study.settings.shares_tables else ""
+        if wanted != kept and (wanted or kept == "people"):
             raise StudyError(
-                f"{self.name} has {has}, and this study is of {wants}: name another node",
+                f"{self.name} has {KINDS[kept]}, and this study needs {KINDS[wanted]}: name "
+                "another node",
                 culprit=self.name,
                 step="propose",
             )

@@ -3,7 +3,7 @@
 | call | the node |
 |---|---|
 | OpenPeople | asks its rules and its administrator; stores places and the dealer's keys |
-| ListPeople | closes the study, and lists its rows of (place, receipt) |
+| ListPeople | closes the study, and lists its rows of (place, receipt); or its linked rows |
 | CountPeople | signs the rows that the other aggregator has, too, once |
 | SumPeople | checks both signatures, and adds up its share of the table |
 
@@ -17,8 +17,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from operator import attrgetter
 from typing import Any
 
@@ -27,20 +28,30 @@ from umpc.errors import AuditError, RemoteProtocolError, StudyError, UmpcError
 from umpc.mpc.arrays import WordArray
 from umpc.node.audit.trail import AuditRow, about, of_failure
 from umpc.node.datasets import Dataset, Datasets
+from umpc.node.linked_store import LinkedStore
 from umpc.node.people_store import Adding, PeopleStore, added, added_here
 from umpc.people.messages import ROW_BYTES
 from umpc.proto.v1 import umpc_pb2 as pb
-from umpc.protocols.people.terms import key_bytes_of, messages_of, points_of, survey_of
+from umpc.protocols.people.terms import (
+    check_box_keys,
+    key_bytes_of,
+    messages_of,
+    points_of,
+    survey_of,
+)
 from umpc.protocols.registry import check_new_run, decode_study, delta_of
 from umpc.study.document import Study, dealer_of
 from umpc.study.sizes import Sizes
 from umpc.transport.blocking import KEY_BYTES, progress, pulled, told
+from umpc.transport.connections import MAX_FRAME
 from umpc.transport.identity import Identity, credentials_of
 from umpc.transport.status import refusal_of
 from umpc.transport.stream import RpcStream, as_received
 from umpc.transport.tls import AnyContext, dealer_stub, peer_of, read
 
 log = logging.getLogger("umpc.people")
+LEAST_LIST = 1024
+"""Bytes that a list may have, however few rows there are: a sealed one has more than its rows."""
 QUIET_SECONDS = 120
 """Seconds without a word of the dealer until it counts as hanging."""
 PARTS_AHEAD = 2
@@ -147,11 +158,25 @@ class PeopleCalls:
         """Close the study if its time is over, and list who came."""
         async with self._answering(context, "compare") as call:
             store = await asyncio.to_thread(self._opened, call, request.hash)
-            await asyncio.to_thread(store.close_study, request.hash)
-            rows = await asyncio.to_thread(store.rows, request.hash)
+            if isinstance(store, LinkedStore):
+                rows = await asyncio.to_thread(self._linked, call, store, request)
+            else:
+                await asyncio.to_thread(store.close_study, request.hash)
+                rows = await asyncio.to_thread(store.rows, request.hash)
             while part := await asyncio.to_thread(next, rows, b""):
                 await context.write(pb.PeoplePart(data=part))
             await context.write(pb.PeoplePart())
+
+    def _linked(self, call: _Call, store: LinkedStore, request: pb.PeopleStudy) -> Iterator[bytes]:
+        """The site's list, sealed to the other one, in parts."""
+        study, dataset = call.known, call.dataset
+        assert dataset is not None  # `_opened`
+        verify = credentials_of(self.identity).verify
+        check_box_keys(study, request.opened, verify, call.caller)
+        other = request.opened[1 - study.index_of(self.identity.name)]
+        read = partial(dataset.admission.keyed_rows, study)
+        sealed = store.listed(study.hash, other.box_key, read)
+        return (sealed[at : at + MAX_FRAME] for at in range(0, len(sealed), MAX_FRAME))
 
     async def CountPeople(self, requests: object, context: AnyContext) -> None:
         """Sign whom this aggregator counts, of the whole list of the other one."""
@@ -160,7 +185,7 @@ class PeopleCalls:
             study_hash = first.hash if first is not None else b""
             store = await asyncio.to_thread(self._opened, call, study_hash)
             (other,) = {node.name for node in call.known.nodes} - {self.identity.name}
-            most = ROW_BYTES * messages_of(call.known).places
+            most = max(LEAST_LIST, ROW_BYTES * messages_of(call.known).places)
             rows = pulled(context, call.caller, attrgetter("data"), most)
             statement, signature = await told(
                 context, "compare", lambda _: store.count(study_hash, rows, other)

@@ -150,10 +150,15 @@ Taken = OpenedBox | MessageRefused
 
 
 def added(
-    side: int, keys: point.PointKeys, numbers: WordArray, roots: WordArray, hash_key: bytes
+    side: int,
+    keys: point.PointKeys,
+    numbers: WordArray,
+    roots: WordArray,
+    hash_key: bytes,
+    row: int | None,
 ) -> WordArray:
     """`point.add_up` with the key of its hash, for a machine of the site."""
-    return point.add_up(side, keys, numbers, roots, FixedKeyHash(hash_key))
+    return point.add_up(side, keys, numbers, roots, FixedKeyHash(hash_key), row)
 
 
 Adding = Callable[[Sequence[tuple[Any, ...]]], Sequence[WordArray]]
@@ -172,6 +177,8 @@ class PeopleStore(Disk):
 
     Any thread may call any method; each blocks. A study's hash is its survey's everywhere.
 
+    protocol, last_open: the studies that it takes, and the last state in which a box key is shown.
+
     Args:
         name: the aggregator's.
         credentials: called whenever something is signed.
@@ -180,6 +187,10 @@ class PeopleStore(Disk):
 
     Raises: LedgerError if another process has the folder open, or the disk refuses, everywhere.
     """
+
+    protocol, last_open = "people", OPEN
+    kinds: tuple[str, ...] = ("places", "dealt")
+    """The files of a study, which are deleted once its share is stored."""
 
     def __init__(
         self,
@@ -295,7 +306,7 @@ class PeopleStore(Disk):
 
     def opened(self, study_hash: bytes) -> tuple[bytes, bytes]:
         """The public box key, and this aggregator's signature of `opened_statement`."""
-        kept = self._kept(study_hash, OPEN, OPEN)
+        kept = self._kept(study_hash, OPEN, self.last_open)
         key = kept.box_key.public_key().public_bytes_raw()
         statement = messages.opened_statement(kept, kept.side, key)
         return key, self._credentials().sign(statement)
@@ -528,11 +539,10 @@ class PeopleStore(Disk):
         with self._adding:
             kept = self._in_time(study_hash, COUNTED)
             if kept.state == COUNTED:
-                share = self._summed(kept, tell, add)
-                both = b"".join(signatures)
-                self._forget(
-                    kept, ADDED, "seed = x'', share = ?, signatures = ?", share.tobytes(), both
-                )
+                share = self._in_order(kept, self._summed(kept, tell, add))
+                gone = "box_secret = x'', seed = x''"
+                given = share.tobytes(), b"".join(signatures)
+                self._forget(kept, ADDED, f"{gone}, share = ?, signatures = ?", *given)
                 failpoint("people-added")
                 self._delete_unused()
 
@@ -553,17 +563,28 @@ class PeopleStore(Disk):
     def _keys_of(self, kept: KeptSurvey, block: range) -> tuple[Any, ...]:
         """The arguments of `added` for one block of places."""
         size = kept.key_bytes
-        find = "SELECT place, number FROM rows WHERE study = ? AND place BETWEEN ? AND ?"
-        found = self._read(find, kept.id, block.start, block.stop - 1)
+        places, numbers, row = self._numbers_of(kept, block)
         with self._disk(), self._path(kept.hash, "dealt").open("rb") as file:
             file.seek(block.start * size)
             data = memoryview(file.read(len(block) * size))
-        places, numbers = np.array(found, dtype=np.uint64).reshape(-1, 2).T
         own = places.astype(np.intp) - block.start
         dealt = point.PointKeys.decode(data, kept.cells, len(block), bool(kept.tagged))
         keys = point.PointKeys(kept.cells, dealt.corrections[:, own], dealt.leaves[own])
         roots = messages.roots(kept, kept.seed, block.start, block.stop)[own]
-        return kept.side, keys, numbers, roots, kept.hash_key
+        return kept.side, keys, numbers, roots, kept.hash_key, row
+
+    def _numbers_of(
+        self, kept: KeptSurvey, block: range
+    ) -> tuple[WordArray, WordArray, int | None]:
+        """The counted places of a block, their numbers, and the `row` of `point.add_up`."""
+        find = "SELECT place, number FROM rows WHERE study = ? AND place BETWEEN ? AND ?"
+        found = self._read(find, kept.id, block.start, block.stop - 1)
+        places, numbers = np.array(found, dtype=np.uint64).reshape(-1, 2).T
+        return places, numbers, None
+
+    def _in_order(self, kept: KeptSurvey, share: WordArray) -> WordArray:
+        """A share in the order of the study's cells."""
+        return share
 
     def share(self, study: Study) -> tuple[WordArray, int]:
         """This aggregator's share of the table, as `KeptSurvey.shares`, and n.
@@ -657,7 +678,7 @@ class PeopleStore(Disk):
         with self._lock, self._disk():
             used = {each.hash.hex() for each in self._all_kept("state < ?", ADDED)}
             for path in self._folder.iterdir():
-                if path.suffix in (".places", ".dealt", ".new") and path.stem not in used:
+                if path.suffix[1:] in (*self.kinds, "new") and path.stem not in used:
                     path.unlink()
 
     # --- the disk ---------------------------------------------------------------------------------

@@ -89,7 +89,7 @@ class Policy:
 
         Raises: PolicyRefused, which names the first broken rule.
         """
-        for line in self._broken(study):
+        for line in self._broken(study, node):
             raise PolicyRefused(f"{node} allows {line}", culprit=node, step="propose")
 
     def check_records(self, count: int, node: str) -> None:
@@ -112,7 +112,7 @@ class Policy:
         for line in self._broken_delta(delta):
             raise PolicyRefused(f"{node} allows {line}", culprit=node, step="prepare")
 
-    def _broken(self, study: Study) -> Iterator[str]:
+    def _broken(self, study: Study, node: str) -> Iterator[str]:
         """A line for each broken rule: what is allowed, the rule, what came, what to do."""
         disclosed = protocol_of(study).discloses(study)
         if disclosed and not self.trusted_curator:
@@ -131,7 +131,7 @@ class Policy:
             )
         yield from self._broken_computation(study)
         people = {study.people.column} if study.people else set()
-        beyond = ({field.name for field in study.fields} | people) - (self.fields or frozenset())
+        beyond = protocol_of(study).columns_read(study, node) - (self.fields or frozenset())
         if self.fields is not None and beyond:
             allowed = f"the fields {_named(self.fields)}"
             advice = f"leave that out of the study, or {ADD_IT}"

@@ -299,6 +299,26 @@ def check_again(former: bytes, opened: OpenedBox) -> None:
         )
 
 
+def seal_list(survey: Survey, side: int, box_key: bytes, text: bytes, box_secret: bytes) -> bytes:
+    """A site's list of linked rows, for the other site alone.
+
+    Args: side: the receiver's. box_key: its key. box_secret: 32 random bytes for this text alone.
+    """
+    # spec/linked.py, `seal_list`
+    return _seal("list of rows", (survey.hash, side), box_key, box_secret, text)
+
+
+def open_list(survey: Survey, side: int, box_secret: bytes, sealed: bytes) -> bytes:
+    """A list in the box of `seal_list`. Raises: StudyError."""
+    try:
+        return _unseal("list of rows", (survey.hash, side), box_secret, sealed, len(sealed))
+    except (InvalidTag, ValueError) as error:
+        raise StudyError(
+            "the other site's list of linked rows does not open: it was made for another study or "
+            "site, or changed on its way. Run the study again"
+        ) from error
+
+
 def opened_statement(survey: Survey, side: int, box_key: bytes) -> bytes:
     """An aggregator signs with its certificate that this box key is its own in this study."""
     return digest(b"umpc box key of people 1", survey.hash, _word(side), box_key)

@@ -109,12 +109,12 @@ def read_keys(path: Path) -> Iterator[bytes]:
 def check_list(held: bytes, digest: str, places: int) -> None:
     """The keys of all places, one after the other, are those of a study.
 
-    Args: digest: as of `keys_digest`.
+    Args: digest: as of `keys_digest`; empty for linked rows, which have no keys of places.
 
     Raises: StudyError.
     """
     keys = (held[at : at + KEY_BYTES] for at in range(0, len(held), KEY_BYTES))
-    if keys_digest(keys) != (digest, places):
+    if (held or digest) and keys_digest(keys) != (digest, places):
         raise StudyError(
             "a list of keys of places came that is not the study's: its digest or its length "
             "differs. Send the file that `keys` under [people] names"

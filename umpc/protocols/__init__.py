@@ -7,7 +7,7 @@
 | `base/` | the protocol object, and both sides of a study |
 | `u_mpc/` | noisy sums under secret sharing |
 | `grid/` | noisy sums over all sets, from one masked histogram |
-| `people/` | the grid over shares of one histogram, of people with one message each |
+| `people/` | the grid over shares of one histogram: people with one message each, linked rows |
 | `overlap/` | how many people two sites share |
 | `vector/` | a vector of noisy sums under one joint sensitivity, and pairwise losses |
 """

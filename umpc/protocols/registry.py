@@ -140,6 +140,7 @@ PROTOCOLS = Protocols(
         "u-mpc": ProtocolPlace("umpc.protocols.u_mpc.protocol", "UMpc"),
         "grid": ProtocolPlace("umpc.protocols.grid.protocol", "GridProtocol", {"backend": "grid"}),
         "people": ProtocolPlace("umpc.protocols.people.protocol", "PeopleProtocol"),
+        "linked": ProtocolPlace("umpc.protocols.people.linked", "LinkedProtocol"),
         "vector": ProtocolPlace("umpc.protocols.vector.protocol", "VectorProtocol"),
         "overlap": ProtocolPlace("umpc.protocols.overlap.protocol", "OverlapProtocol"),
     }

@@ -458,12 +458,14 @@ class PeopleOpened(_message.Message):
     def __init__(self, box_key: _Optional[bytes] = ..., certificate: _Optional[bytes] = ..., signature: _Optional[bytes] = ...) -> None: ...
 
 class PeopleStudy(_message.Message):
-    __slots__ = ("hash", "already")
+    __slots__ = ("hash", "already", "opened")
     HASH_FIELD_NUMBER: _ClassVar[int]
     ALREADY_FIELD_NUMBER: _ClassVar[int]
+    OPENED_FIELD_NUMBER: _ClassVar[int]
     hash: bytes
     already: int
-    def __init__(self, hash: _Optional[bytes] = ..., already: _Optional[int] = ...) -> None: ...
+    opened: _containers.RepeatedCompositeFieldContainer[PeopleOpened]
+    def __init__(self, hash: _Optional[bytes] = ..., already: _Optional[int] = ..., opened: _Optional[_Iterable[_Union[PeopleOpened, _Mapping]]] = ...) -> None: ...
 
 class PeoplePart(_message.Message):
     __slots__ = ("hash", "data")

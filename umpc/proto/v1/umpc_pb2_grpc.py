@@ -123,13 +123,14 @@ class NodeServicer:
 
     def ListPeople(self, request, context):
         """After the closing time: its rows of (place, receipt), by place, and a part without data at the end.
+        A site of linked rows sends its list, sealed to the other site.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def CountPeople(self, request_iterator, context):
-        """The other aggregator's rows; it signs those that both have, once.
+        """The other aggregator's rows; it signs those that both have, once. A site signs both lists.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -8,7 +8,7 @@ group `umpc.protocols`. CONTRIBUTING.md has the steps.
 | question | method |
 |---|---|
 | What may a study say? | `settings`, `chosen_by`, `complete`, `check`, `describe` |
-| What leaves a node? | `discloses`, `questions_of` |
+| What leaves a node? | `columns_read`, `discloses`, `questions_of` |
 | What is promised, and who is trusted? | `promise`, `trust` |
 | How private is it? | `delta` |
 | Who does what? | `attempt`, `node`, `coordinator`, `dealing` |
@@ -311,6 +311,11 @@ class StudyProtocol(ABC):
     def helper(self, attempt: Attempt, name: str, seed: bytes) -> HelperSide:
         """One run of an attempt at one helper. Args: seed: 32 bytes that all helpers share."""
         raise LocalProtocolError(f"{self.name} has no helpers that nodes deliver to")
+
+    def columns_read(self, study: Study, node: str) -> frozenset[str]:
+        """The columns that a node reads."""
+        people = {study.people.column} if study.people else set()
+        return frozenset({field.name for field in study.fields} | people)
 
     def discloses(self, study: Study) -> tuple[str, ...]:
         """The fields whose raw values the coordinator is shown, of all records."""

@@ -18,7 +18,7 @@ from umpc.people.messages import counted_text
 from umpc.protocols.base.seed_agreement import Entropy
 from umpc.protocols.grid.binding import grid_of
 from umpc.protocols.people.settings import FEWEST, PeopleTerms
-from umpc.protocols.people.terms import columns_of, messages_of, terms_of
+from umpc.protocols.people.terms import columns_of, messages_of, with_counted
 from umpc.study.document import Study
 from umpc.study.settings import HONEST
 from umpc.ustat.clear import Columns
@@ -41,7 +41,7 @@ def counting(study: Study, n: int, own: Sequence[Credentials], rows: bytes) -> S
     statement = n.to_bytes(8, "little") + rows
     text = counted_text(messages_of(study), statement)
     signed = statement + b"".join(each.sign(text) for each in own)
-    return study.replaced(people=msgspec.structs.replace(terms_of(study), counted=signed.hex()))
+    return with_counted(study, signed.hex())
 
 
 def shared_out(

@@ -60,6 +60,16 @@ class PeopleProtocol(GridProtocol):
     adversaries: tuple[str, ...] = (HONEST, LYING_NODES)
     chosen_by: Mapping[str, str] = MappingProxyType({})
     protects_people = False
+    counted = "people who are counted"
+    neighbours = "person: with another value of this person"
+    several = (
+        "A person with several places has this epsilon once for each place. An enrolment has an "
+        "account over all its studies; an anonymous token has none."
+    )
+    told = (
+        "How many people are counted is public, and so is who came: everybody may read the list of "
+        "counted places."
+    )
     check_grade = StudyProtocol.check_grade
     usual_of_grade = StudyProtocol.usual_of_grade
     proven_lie = StudyProtocol.proven_lie
@@ -84,19 +94,23 @@ class PeopleProtocol(GridProtocol):
         grid = grid_of(study)
         if not grid.counts:
             raise StudyError(
-                'a study of protocol = "people" counts people by their cells, and no cell tells '
-                "all that this kernel takes of a person; take a kernel of plain fields"
+                f'a study of protocol = "{study.protocol}" counts people by their cells, and no '
+                "cell tells all that this kernel takes of a person; take a kernel of plain fields"
             )
         if not 2 <= grid.cells <= MOST_CELLS:
             raise StudyError(
-                f'a study of protocol = "people" has 2 to {MOST_CELLS:,} cells, and these fields '
-                f"have {grid.cells:,}: {grid.text}; give the fields bins"
+                f'a study of protocol = "{study.protocol}" has 2 to {MOST_CELLS:,} cells, and '
+                f"these fields have {grid.cells:,}: {grid.text}; give the fields bins"
             )
         # before anybody comes: the sum of all of them must fit
         ring_of(Sizes(study, terms_of(study).places))
 
     def describe(self, study: Study) -> Iterator[Line]:
         yield from super().describe(study)
+        yield from self.terms_in_words(study)
+
+    def terms_in_words(self, study: Study) -> Iterator[Line]:
+        """Who may come, and when."""
         people = terms_of(study)
         kind = "of enrolments" if people.enrolled else "each with a token"
         yield "places", f"{people.places:,}, {kind}"
@@ -113,18 +127,15 @@ class PeopleProtocol(GridProtocol):
         return Promise(
             self.promise_to_the_protected(terms),
             self.promise_to_sites(terms),
-            f"The study releases {self.released(terms)}. How many people are counted is public, "
-            "and so is who came: everybody may read the list of counted places.",
+            f"The study releases {self.released(terms)}. {self.told}",
         )
 
     def promise_to_the_protected(self, terms: PromiseTerms) -> str:
         size = f"{terms.epsilon:g}"
         but = "" if terms.adversary == HONEST else ", but for a probability of about 2^-64"
         return (
-            "To every person: with another value of this person, any release would have between "
-            f"e^-{size} and e^{size} times its probability{but}. A person with several places "
-            "has this epsilon once for each place. An enrolment has an account over all its "
-            "studies; an anonymous token has none."
+            f"To every {self.neighbours}, any release would have between "
+            f"e^-{size} and e^{size} times its probability{but}. {self.several}"
         )
 
     def promise_to_sites(self, terms: PromiseTerms) -> str:
@@ -152,10 +163,10 @@ class PeopleProtocol(GridProtocol):
         return Trust("helpers", "dealer, aggregators, coordinator")
 
     def describe_evaluation(self, backend: str) -> str:
-        return "all sets at once, from one histogram of all people that nobody sees"
+        return f"all sets at once, from one histogram of all {self.counted} that nobody sees"
 
     def value_without_noise(self, is_all: bool, sets: str) -> str:
-        return f"the same value: the histogram gives all {sets} of the people who are counted"
+        return f"the same value: the histogram gives all {sets} of the {self.counted}"
 
     def approved_as(self, study: Study) -> Study:
         # who comes decides nothing that a site was asked about

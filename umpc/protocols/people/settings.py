@@ -1,4 +1,4 @@
-"""The settings of a study with protocol = "people", and their rules.
+"""The settings of a study with protocol = "people" or "linked", and their rules.
 
 *Counted.* After closing, a study of people names whom it counts: both aggregators signed it. The
 study before has nothing there, and its hash is in all messages of people (`protocol.py`).
@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import msgspec
 import numpy as np
@@ -67,30 +67,65 @@ class PeopleTerms(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def signed(self) -> CountedPeople | None:
         """Whom the study counts; None before that is signed. Raises: StudyError."""
-        if not self.counted:
-            return None
-        if not COUNTED.fullmatch(self.counted):
-            raise StudyError(
-                "counted has a statement and two signatures in hexadecimal, which `umpc study run` "
-                "writes; leave it out of a study file"
-            )
-        data = bytes.fromhex(self.counted)
-        statement, first = data[:STATEMENT_BYTES], data[STATEMENT_BYTES:-SIGNATURE_BYTES]
-        n = int.from_bytes(statement[:8], "little")
-        return CountedPeople(n, statement, (first, data[-SIGNATURE_BYTES:]))
+        return signed_in(self.counted)
 
 
-class PeopleSettings(GridSettings, frozen=True, kw_only=True, tag="people"):
-    """The noisy sum over all pairs or triples of people, who send one message each."""
+def signed_in(counted: str) -> CountedPeople | None:
+    """The list that both nodes signed, in hexadecimal, or None. Raises: StudyError."""
+    if not counted:
+        return None
+    if not COUNTED.fullmatch(counted):
+        raise StudyError(
+            "counted has a statement and two signatures in hexadecimal, which `umpc study run` "
+            "writes; leave it out of a study file"
+        )
+    data = bytes.fromhex(counted)
+    statement, first = data[:STATEMENT_BYTES], data[STATEMENT_BYTES:-SIGNATURE_BYTES]
+    n = int.from_bytes(statement[:8], "little")
+    return CountedPeople(n, statement, (first, data[-SIGNATURE_BYTES:]))
 
-    people: Annotated[
-        PeopleTerms,
-        describe(
-            "A table: keys, the file with the public key of each place; enrolled = true for keys "
-            "of enrolments, which have an account; fewest, the people without whom there is no "
-            "result; opens and closes, in UTC as 2026-12-01T08:00:00Z."
-        ),
-    ] = PeopleTerms()
+
+class LinkedTerms(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which rows two sites have in common, and which fields lie where (docs/linked.md).
+
+    first: the fields at the study's first node; all others lie at the second.
+    rows: how many rows both sites have, n.
+    closes: until when the sites may link their rows, as in `PeopleTerms`.
+    counted: as in `PeopleTerms`.
+    """
+
+    first: tuple[str, ...] = ()
+    rows: int = 0
+    closes: str = ""
+    counted: str = ""
+
+    keys: ClassVar[str] = ""
+    enrolled: ClassVar[bool] = False
+    opens: ClassVar[str] = "1970-01-01T00:00:00Z"
+
+    @property
+    def places(self) -> int:
+        """A row has the place of its key among all keys, in their order."""
+        return self.rows
+
+    @property
+    def fewest(self) -> int:
+        """All rows count, or none."""
+        return self.rows
+
+    @property
+    def signed(self) -> CountedPeople | None:
+        """The list that both sites signed, as in `PeopleTerms`."""
+        return signed_in(self.counted)
+
+
+class SharesSettings(GridSettings, frozen=True, kw_only=True):
+    """Settings of a study whose two nodes hold shares of one table."""
+
+    @property
+    def terms(self) -> PeopleTerms | LinkedTerms:
+        """The rows of which the table is made."""
+        raise NotImplementedError
 
     @property
     def fixed(self) -> tuple[str, ...]:
@@ -103,6 +138,39 @@ class PeopleSettings(GridSettings, frozen=True, kw_only=True, tag="people"):
     def delta_of_proofs(self, adversary: str, nodes: int, records: int) -> Fraction:
         # docs/people.md: α is guessed, or ⟨χ, e⟩ = 0 in one of the attempts
         return Fraction(0) if adversary == HONEST else Fraction(P + MOST_ATTEMPTS, P * P)
+
+
+class PeopleSettings(SharesSettings, frozen=True, kw_only=True, tag="people"):
+    """The noisy sum over all pairs or triples of people, who send one message each."""
+
+    people: Annotated[
+        PeopleTerms,
+        describe(
+            "A table: keys, the file with the public key of each place; enrolled = true for keys "
+            "of enrolments, which have an account; fewest, the people without whom there is no "
+            "result; opens and closes, in UTC as 2026-12-01T08:00:00Z."
+        ),
+    ] = PeopleTerms()
+
+    @property
+    def terms(self) -> PeopleTerms:
+        return self.people
+
+
+class LinkedSettings(SharesSettings, frozen=True, kw_only=True, tag="linked"):
+    """The noisy sum over all pairs or triples of rows whose columns lie at two sites."""
+
+    linked: Annotated[
+        LinkedTerms,
+        describe(
+            "A table: first, the fields that lie at the first node; rows, how many rows both "
+            "sites have; closes, until when these may be linked, in UTC as 2026-12-01T08:00:00Z."
+        ),
+    ] = LinkedTerms()
+
+    @property
+    def terms(self) -> LinkedTerms:
+        return self.linked
 
 
 @lru_cache(maxsize=16)
@@ -121,12 +189,12 @@ def check_people(study: Study) -> None:
     """The rules that are not the grid's. Raises: StudyError that says what to do."""
     for holds, wrong in _rules(study):
         if not holds:
-            raise StudyError(f'a study of protocol = "people" {wrong}')
+            raise StudyError(f'a study of protocol = "{study.protocol}" {wrong}')
 
 
 def _rules(study: Study) -> Iterator[tuple[bool, str]]:
     """Each rule: whether it holds, and the end of the refusal. Raises: StudyError."""
-    settings, usual = study.settings_as(PeopleSettings), PeopleSettings()
+    settings, usual = study.settings_as(SharesSettings), PeopleSettings()
     for key in settings.fixed:
         fixed = getattr(usual, key)
         yield getattr(settings, key) == fixed, f"has {key} = {fixed!r}; leave {key} out"
@@ -163,7 +231,10 @@ def _rules(study: Study) -> Iterator[tuple[bool, str]]:
         "and take a statistic with a private label, such as auc_private",
     )
 
-    people = settings.people
+    people = settings.terms
+    if isinstance(people, LinkedTerms):
+        yield from _of_linked(people)
+        return
     yield (
         DIGEST.fullmatch(people.keys) is not None,
         "names a list of keys, one for each place: write [people] with keys = FILE, which `umpc "
@@ -184,3 +255,14 @@ def _rules(study: Study) -> Iterator[tuple[bool, str]]:
             f"counts {people.fewest} to {people.places} people, and a list of {signed.n} came; "
             "fewer people give no result, and what was sent is deleted 30 days after closes",
         )
+
+
+def _of_linked(linked: LinkedTerms) -> Iterator[tuple[bool, str]]:
+    """Each rule of the table `linked`, as `_of_terms`. Raises: StudyError."""
+    yield (
+        linked.rows >= FEWEST,
+        f"has {FEWEST} rows or more that both sites have, got {linked.rows}; correct rows",
+    )
+    seconds_of(linked.closes)
+    if signed := linked.signed:
+        yield signed.n == linked.rows, f"counts {linked.rows} rows, and a list of {signed.n} came"

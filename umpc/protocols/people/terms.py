@@ -14,14 +14,19 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from umpc.crypto.signing import Verify
+from umpc.crypto.signing import Verify, is_signature
 from umpc.errors import CertificateError, RemoteProtocolError, StudyError
 from umpc.mpc.arrays import Words
 from umpc.mpc.fss.point import key_bytes
-from umpc.people.messages import Survey, check_counted
+from umpc.people.messages import Survey, check_counted, opened_statement
 from umpc.protocols.grid.binding import grid_of
 from umpc.protocols.grid.operators import Axis, Grid
-from umpc.protocols.people.settings import CountedPeople, PeopleSettings, PeopleTerms
+from umpc.protocols.people.settings import (
+    CountedPeople,
+    LinkedTerms,
+    PeopleTerms,
+    SharesSettings,
+)
 from umpc.study.document import Study
 from umpc.study.settings import HONEST
 from umpc.study.sizes import Counted, Member
@@ -45,14 +50,20 @@ def key_bytes_of(study: Study) -> int:
     return key_bytes(messages_of(study).cells, study.adversary != HONEST)
 
 
-def terms_of(study: Study) -> PeopleTerms:
-    """The table `people` of a study."""
-    return study.settings_as(PeopleSettings).people
+def terms_of(study: Study) -> PeopleTerms | LinkedTerms:
+    """Who may come, and when; or which rows are linked."""
+    return study.settings_as(SharesSettings).terms
 
 
 def survey_of(study: Study) -> Study:
     """The study as people saw it, before anybody was counted. Its hash is in all their messages."""
-    return study.replaced(people=msgspec.structs.replace(terms_of(study), counted=""))
+    return with_counted(study, "")
+
+
+def with_counted(study: Study, counted: str) -> Study:
+    """The study with another list, as `PeopleTerms.counted`."""
+    terms = msgspec.structs.replace(terms_of(study), counted=counted)
+    return study.replaced(**{study.protocol: terms})
 
 
 def cells_of(study: Study, columns: Columns) -> list[int]:
@@ -95,6 +106,25 @@ def points_of(
             culprit=blamed,
         )
     return [each.key for each in holders]
+
+
+def check_box_keys(study: Study, opened: Sequence[Any], verify: Verify, blamed: str) -> None:
+    """Both nodes signed their box keys for this study.
+
+    Args: opened: box_key, certificate and signature of each. blamed: who brought them.
+
+    Raises: CertificateError, RemoteProtocolError.
+    """
+    points = points_of(study, [each.certificate for each in opened], verify, blamed)
+    for side, (node, each) in enumerate(zip(study.nodes, opened, strict=True)):
+        text = opened_statement(messages_of(study), side, each.box_key)
+        if not is_signature(points[side], text, each.signature):
+            raise RemoteProtocolError(
+                f"{node.name} was expected to sign the key of its boxes with its certificate, and "
+                "another signature came: do not use the study; ask its administrator",
+                culprit=node.name,
+                step="open",
+            )
 
 
 def check_count(study: Study, named: Mapping[str, Counted]) -> None:

@@ -1,0 +1,116 @@
+"""A site's disk for studies of linked rows: its list, the other site's, and its share of the table.
+
+`docs/linked.md` has the promise, and the attack against which each rule stands. States, keys and
+share are those of `people_store.py`, with two files beside them:
+
+| file | what it holds | written before |
+|---|---|---|
+| `HASH.own` | this site's list (`umpc/people/linked.py`) | the list leaves, sealed |
+| `HASH.other` | the other site's list | both lists are signed |
+
+A list is made of the table once. Later calls send the bytes that are on the disk, whatever the
+table has by then: a second list under the same keys would show how a row's value has changed. Both
+files are deleted with the dealt keys, once the share is stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+
+from umpc.errors import StudyError
+from umpc.failpoints import failpoint
+from umpc.mpc.arrays import WordArray
+from umpc.node.people_store import COUNTED, OPEN, KeptSurvey, PeopleStore
+from umpc.people import messages
+from umpc.people.linked import RowList, linked_statement, numbers_of
+from umpc.protocols.people.split import Split, split_of
+from umpc.protocols.registry import decode_study
+from umpc.transport.files import write_durably
+
+KeyedRows = tuple[bytes, WordArray]
+"""A digest of all keys of a table's rows; and, (n,) uint64, each row's cell in their order."""
+
+
+class LinkedStore(PeopleStore):
+    """All that one site keeps of studies of linked rows, in one folder. Args: of `PeopleStore`."""
+
+    protocol, last_open = "linked", COUNTED
+    kinds = ("places", "own", "other", "dealt")
+
+    def listed(self, study_hash: bytes, box_key: bytes, read: Callable[[], KeyedRows]) -> bytes:
+        """This site's list, for the other one alone. It is on disk before it leaves.
+
+        Args: box_key: of the other site. read: reads the table; it is called once for a study.
+
+        Raises: StudyError if the study is not open, or added up; as `read`.
+        """
+        with self._adding:
+            kept = self._kept(study_hash, OPEN, COUNTED)
+            if not self._path(study_hash, "own").exists():
+                keys, values = read()
+                cells = self._split(kept).cells[kept.side]
+                nonce = self._entropy(messages.NONCE_BYTES)
+                own = RowList.of(kept, kept.seed, cells, keys, values, nonce)
+                with self._disk():
+                    write_durably(self._path(study_hash, "own"), own.text)
+                failpoint("linked-listed")
+        text = self._list(kept, kept.side).text
+        return messages.seal_list(kept, 1 - kept.side, box_key, text, self._entropy(32))
+
+    def count(self, study_hash: bytes, theirs: Iterable[bytes], other: str) -> tuple[bytes, bytes]:
+        """Sign both lists, once.
+
+        Args: theirs: the parts of what `listed` of the other site returned; without any, whatever
+        was signed before is returned. other: its name.
+
+        Returns, raises: as of `PeopleStore`; StudyError where the sites have not the same keys.
+        """
+        sealed = b"".join(theirs)
+        kept = self._in_time(study_hash, OPEN)
+        if kept.statement and not sealed:
+            return kept.statement, kept.signature
+        if not self._path(study_hash, "own").exists():
+            raise StudyError(f"{self._name} has listed no rows of this study: run it again")
+        side, own = 1 - kept.side, self._list(kept, kept.side)
+        text = messages.open_list(kept, kept.side, kept.box_secret, sealed)
+        came = RowList(self._split(kept).cells[side], text)
+        came.check(kept, other)
+        came.check_keys(own, other)
+        statement = linked_statement(kept, kept.dealt, [own, came][:: 1 if side else -1])
+        with self._lock:
+            kept = self._kept(study_hash)
+            if kept.state == OPEN:
+                with self._disk():
+                    write_durably(self._path(study_hash, "other"), text)
+                signature = self._credentials().sign(messages.counted_text(kept, statement))
+                change = "statement = ?, signature = ?"
+                self._forget(kept, COUNTED, change, statement, signature)
+                kept = self._kept(study_hash)
+        if kept.statement != statement:
+            raise StudyError(
+                f"{self._name} has signed other lists than those that came now, and a study has "
+                f"one list of each site. Bring the list that {other} made first"
+            )
+        failpoint("people-signed")
+        return statement, kept.signature
+
+    def _split(self, kept: KeptSurvey) -> Split:
+        return split_of(decode_study(kept.document, stored=True))
+
+    def _list(self, kept: KeptSurvey, side: int) -> RowList:
+        path = self._path(kept.hash, "own" if side == kept.side else "other")
+        with self._disk():
+            return RowList(self._split(kept).cells[side], path.read_bytes())
+
+    def _numbers_of(
+        self, kept: KeptSurvey, block: range
+    ) -> tuple[WordArray, WordArray, int | None]:
+        both = [self._list(kept, side) for side in (0, 1)]
+        numbers = numbers_of(both, slice(block.start, block.stop))
+        places = np.arange(block.start, block.stop, dtype=np.uint64)
+        return places, numbers, both[1].cells
+
+    def _in_order(self, kept: KeptSurvey, share: WordArray) -> WordArray:
+        return self._split(kept).in_order(share)
