@@ -17,7 +17,6 @@ from umpc.mpc.chunks import require
 from umpc.protocols.grid.binding import grid_of
 from umpc.protocols.grid.operators import Grid
 from umpc.protocols.grid.operators.layout import Layout
-from umpc.protocols.grid.operators.splitting import fields_of
 from umpc.protocols.people.settings import LinkedSettings
 from umpc.study.document import Study
 from umpc.ustat.clear import Columns
@@ -70,7 +69,7 @@ def split_of(study: Study) -> Split:
         )
     axes: tuple[list[int], list[int]] = [], []
     for place, axis in enumerate(grid.layout.axes):
-        needed = fields_of(axis.form)
+        needed = axis.form.fields
         if needed & first and needed - first:
             raise StudyError(
                 f"{axis.text} takes columns of both sites, and each site can make a number of its "
