@@ -99,10 +99,10 @@ MAY_IMPORT = {
     ),
     "umpc/people/device.py": (*PROCESS, "msgspec", "umpc.node.table.conversions"),
     "umpc/compute/__init__.py": (),
-    "umpc/compute/executor.py": (
+    "umpc/compute/executor.py": ("umpc.mpc.masked.tasks",),
+    "umpc/compute/place.py": (
         "cryptography.x509",
         "umpc.compute",
-        "umpc.mpc.masked.tasks",
         "umpc.errors",
         "umpc.ustat.blocks",
     ),

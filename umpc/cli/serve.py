@@ -173,7 +173,7 @@ def start_dealer(
     """
     if (people is None) != (door is None):
         raise click.UsageError("--people FOLDER and --people-listen HOST:PORT go together")
-    from umpc.compute.executor import named_place
+    from umpc.compute.place import named_place
     from umpc.dealer.server import ALLOWED, DealerServer
     from umpc.transport.tls import rpc
 
