@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from umpc.compute.executor import ComputePlace
+from umpc.compute.place import ComputePlace
 from umpc.transport.authority import Authority
 
 SECONDS = 120

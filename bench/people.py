@@ -27,7 +27,7 @@ from bench.limits import aes_blocks_per_second
 from bench.table import show
 from umpc.api.study import run_now
 from umpc.cli.people import make_tokens
-from umpc.compute.executor import ComputePlace
+from umpc.compute.place import ComputePlace
 from umpc.coordinator.client import run_study
 from umpc.coordinator.people import count_people, open_people
 from umpc.coordinator.studyfile import load_study_file

@@ -124,10 +124,10 @@ MAY_IMPORT = {
         "umpc.people_page",
     ),
     "umpc/compute/__init__.py": (),
-    "umpc/compute/executor.py": (
+    "umpc/compute/executor.py": ("umpc.mpc.masked.tasks",),
+    "umpc/compute/place.py": (
         "cryptography.x509",
         "umpc.compute",
-        "umpc.mpc.masked.tasks",
         "umpc.errors",
         "umpc.ustat.blocks",
     ),

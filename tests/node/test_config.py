@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.node_files import BUDGET, DATA, HEAD, load, refused
-from umpc.compute.executor import ComputePlace
+from umpc.compute.place import ComputePlace
 from umpc.errors import ConfigError
 from umpc.node.config import NodeConfig, changed_keys, key_digests, load_node_config
 from umpc.node.config_section import IDENTITY_FILES

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tests.support.cores import computed_by, machine_of
-from umpc.compute.executor import ComputePlace
+from umpc.compute.place import ComputePlace
 from umpc.ustat import clear
 from umpc.ustat.blocks import CORES, in_blocks
 from umpc.ustat.clear import evaluate_clear

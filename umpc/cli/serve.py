@@ -174,7 +174,7 @@ def start_dealer(
     """
     if people is None and door is not None:
         raise click.UsageError("--people-listen HOST:PORT goes with --people FOLDER")
-    from umpc.compute.executor import named_place
+    from umpc.compute.place import named_place
     from umpc.dealer.server import ALLOWED, DealerServer
     from umpc.transport.tls import rpc
 

@@ -5,6 +5,7 @@ the order, sends every message itself, and sends it once.
 
 | file | what it is |
 |---|---|
-| `executor.py` | the interface; threads of this process; the place that a configuration names |
+| `executor.py` | a place of computing: this thread, and threads of this process |
 | `cluster.py` | a Dask cluster of the site, over mutual TLS |
+| `place.py` | the place that a configuration names |
 """

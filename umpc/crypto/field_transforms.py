@@ -42,17 +42,12 @@ def roots_of_unity(n: int) -> FieldArray:
     return found
 
 
-def coefficients_to_values(coefficients: FieldArray, axis: int = -1) -> FieldArray:
-    """The values at the n-th roots of unity of polynomials with n coefficients, lowest first.
+def values_to_coefficients(values: FieldArray, axis: int = -1) -> FieldArray:
+    """The n coefficients, lowest first, of polynomials by their values at the n-th roots of 1.
 
-    Args: axis: of the n coefficients; −1 for arrays over F, such as −2 for arrays over K.
+    Args: axis: of the n values; −1 for arrays over F, such as −2 for arrays over K.
     Raises: LocalProtocolError unless n is a power of two up to 2^32.
     """
-    return _transform(_in_rows(coefficients, axis)).reshape(coefficients.shape)
-
-
-def values_to_coefficients(values: FieldArray, axis: int = -1) -> FieldArray:
-    """The inverse of `coefficients_to_values`, with its arguments and errors."""
     found = _transform(_in_rows(values, axis))
     # the inverse takes w^−1 for w, and divides by n
     turned = np.concatenate([found[:, :1], found[:, :0:-1]], axis=1)

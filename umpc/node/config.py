@@ -24,7 +24,7 @@ from itertools import combinations, product
 from pathlib import Path
 from typing import Any, TypeVar
 
-from umpc.compute.executor import THIS_MACHINE, ComputePlace
+from umpc.compute.place import THIS_MACHINE, ComputePlace
 from umpc.dp.composition import BASIC, COMPOSITIONS, Composition
 from umpc.errors import ConfigError
 from umpc.node.budget.budget_account import BASIC_COMPOSITION, DEFAULT_DELTA, DEFAULT_HOLD_SECONDS

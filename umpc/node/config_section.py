@@ -14,7 +14,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from umpc.compute.executor import DASK, DASK_EXPECTED, ComputePlace
+from umpc.compute.place import DASK, DASK_EXPECTED, ComputePlace
 from umpc.errors import ConfigError
 from umpc.node.policy import Policy
 from umpc.node.table.conversions import DECIMAL_MARKS, THOUSANDS_MARKS, NumberFormat

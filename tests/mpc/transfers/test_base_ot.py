@@ -19,7 +19,7 @@ from tests.support.transfers import (
 )
 from umpc.crypto.prg import Stream, derive
 from umpc.crypto.rounds import run_in_memory
-from umpc.errors import EncodingError, LocalProtocolError
+from umpc.errors import LocalProtocolError, RemoteProtocolError
 from umpc.mpc.transfers.channel_set_up import (
     ZERO,
     base_multiple,
@@ -240,7 +240,7 @@ def test_what_is_no_point_of_the_group_is_none(bad):
 
 @pytest.mark.parametrize("bad", SIZED.values(), ids=SIZED.keys())
 def test_a_scalar_product_refuses_it_with_its_sender(bad):
-    with pytest.raises(EncodingError) as caught:
+    with pytest.raises(RemoteProtocolError) as caught:
         multiple((8).to_bytes(32, "little"), bad, "mallory", CHOICE)
     assert (caught.value.culprit, caught.value.step) == ("mallory", CHOICE)
 
@@ -283,7 +283,7 @@ def test_a_bad_point_in_any_place_ends_the_run(party, step, peer, place, name):
         points[place] = BAD_POINTS[name]
         return replace(message, payload=b"".join(points))
 
-    assert isinstance(refusal(tampered(party, step, change), peer, step), EncodingError)
+    assert isinstance(refusal(tampered(party, step, change), peer, step), RemoteProtocolError)
 
 
 def test_the_offered_point_itself_is_no_key():
@@ -293,7 +293,7 @@ def test_the_offered_point_itself_is_no_key():
     def change(message):
         return replace(message, payload=offer + message.payload[POINT_BYTES:])
 
-    assert isinstance(refusal(tampered(1, CHOICE, change), "bob", CHOICE), EncodingError)
+    assert isinstance(refusal(tampered(1, CHOICE, change), "bob", CHOICE), RemoteProtocolError)
 
 
 @pytest.mark.parametrize("party, step, peer", [(0, OFFER, "alice"), (1, CHOICE, "bob")])

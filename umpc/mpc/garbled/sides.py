@@ -13,7 +13,7 @@ import numpy as np
 
 from umpc.crypto.prg import SEED_BYTES, FixedKeyHash, Stream, derive
 from umpc.crypto.rounds import Message, Protocol, check_reply, silence
-from umpc.errors import EncodingError, LocalProtocolError, RemoteProtocolError
+from umpc.errors import LocalProtocolError, RemoteProtocolError
 from umpc.mpc.arrays import BitArray, IndexArray, IntArray, WordArray
 from umpc.mpc.chunks import Chunk, ChunkShares
 from umpc.mpc.garbled.circuits import LABEL_BITS, InputBit
@@ -82,11 +82,8 @@ class Side(Generic[End]):
 
     def set_up(self) -> Protocol[None]:
         """The oblivious transfers' set-up. Raises: RemoteProtocolError."""
-        try:
-            # Naor & Pinkas 2001; Roy 2022: base transfers and trees
-            self._channel = yield from self._open()
-        except EncodingError as error:
-            raise RemoteProtocolError(error.message, culprit=self.peer, step=error.step) from error
+        # Naor & Pinkas 2001; Roy 2022: base transfers and trees
+        self._channel = yield from self._open()
 
     def take_up(self, channel: End) -> None:
         """Use a channel that was made before the attempt, in place of `set_up`, once.

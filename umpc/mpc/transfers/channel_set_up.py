@@ -77,7 +77,7 @@ from nacl.exceptions import CryptoError
 
 from umpc.crypto.prg import SEED_BYTES, Stream, derive, digest
 from umpc.crypto.rounds import Message, Protocol, check_reply, silence
-from umpc.errors import EncodingError, LocalProtocolError, RemoteProtocolError
+from umpc.errors import LocalProtocolError, RemoteProtocolError
 from umpc.mpc.arrays import BitArray, WordArray
 from umpc.mpc.transfers.batch_columns import ChannelLeaves
 from umpc.mpc.transfers.correlated_ot import CorrelatedReceiver, CorrelatedSender
@@ -112,7 +112,7 @@ def open_sender(
         session: names this run; the same for both parties, no two runs alike.
         peer: the receiver's name, for errors.
 
-    Raises: RemoteProtocolError, EncodingError.
+    Raises: RemoteProtocolError.
     """
     # Ishai et al. 2003; Roy 2022: set-up from base transfers
     _check_fold(fold)
@@ -310,8 +310,8 @@ def send_seeds(
         session: names this run; the same for both, no two runs alike.
         peer: the receiver's name, for errors.
 
-    Raises: RemoteProtocolError on a message of the wrong shape; EncodingError on bytes that are no
-        point of the group, or zero.
+    Raises: RemoteProtocolError on a message of the wrong shape, on bytes that are no point of the
+        group, and on zero.
     """
     stream = Stream(derive(seed, "base ot", "sender"))
     r = random_scalar(stream)
@@ -396,7 +396,7 @@ def base_multiple(scalar: bytes) -> bytes:
 def multiple(scalar: bytes, point: bytes, culprit: str, step: str) -> bytes:
     """scalar·point, for a scalar other than zero.
 
-    Raises: EncodingError naming culprit and step, unless is_point(point).
+    Raises: RemoteProtocolError naming culprit and step, unless is_point(point).
     """
     try:
         return sodium.crypto_scalarmult_ed25519_noclamp(scalar, point)
@@ -410,8 +410,8 @@ def _start_again() -> LocalProtocolError:
     )
 
 
-def _not_a_key(what: str, culprit: str, step: str) -> EncodingError:
-    return EncodingError(
+def _not_a_key(what: str, culprit: str, step: str) -> RemoteProtocolError:
+    return RemoteProtocolError(
         f"{culprit} sent {what} where a point of edwards25519 of prime order was due ({step})",
         culprit=culprit,
         step=step,

@@ -51,12 +51,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
 from umpc.crypto.prg import BLOCK_BYTES, SEED_BYTES, Stream, derive, digest
 from umpc.crypto.rounds import Message, Protocol, check_reply, silence
-from umpc.errors import EncodingError, LocalProtocolError, RemoteProtocolError
+from umpc.errors import LocalProtocolError
 from umpc.mpc.arrays import WordArray
 from umpc.mpc.transfers.channel_set_up import (
     bits_of,
@@ -83,6 +84,8 @@ from umpc.mpc.transfers.message_shapes import (
     trees_bytes,
 )
 from umpc.mpc.transfers.ot_products import hash_blocks
+
+End = TypeVar("End", CorrelatedSender, CorrelatedReceiver)
 
 
 @dataclass(frozen=True)
@@ -147,18 +150,15 @@ class Channels:
         seed = derive(self._seed, "committee link", peer)
         name = self._names[peer]
         session = self._session(peer)
-        try:
-            if self._number < peer:
-                # Δ of this channel alone
-                delta = fresh_delta(derive(seed, "delta"))
-                # the earlier member has Δ, as garblers do
-                opening = open_sender(derive(seed, "set-up"), delta, session, name)
-                self._senders[peer] = yield from opening
-            else:
-                channel = yield from open_receiver(derive(seed, "set-up"), session, name)
-                self._receivers[peer] = channel
-        except EncodingError as error:
-            raise RemoteProtocolError(error.message, culprit=name, step=error.step) from error
+        if self._number < peer:
+            # Δ of this channel alone
+            delta = fresh_delta(derive(seed, "delta"))
+            # the earlier member has Δ, as garblers do
+            opening = open_sender(derive(seed, "set-up"), delta, session, name)
+            self._senders[peer] = yield from opening
+        else:
+            channel = yield from open_receiver(derive(seed, "set-up"), session, name)
+            self._receivers[peer] = channel
 
     def take_up(self, peer: int, channel: CorrelatedSender | CorrelatedReceiver) -> None:
         """Use a channel that was made before the attempt, in place of `set_up`, once.
@@ -199,18 +199,8 @@ class Channels:
 
         Args: places: in order. labels: known to all of them, and used once.
         """
-        senders = {}
-        receivers = {}
-        for number, place in enumerate(places):
-            if place in self._senders:
-                sender = self._senders[place]
-                # a session of its own: no hash is asked for twice
-                session = _forked_session(sender.session, labels)
-                senders[number] = sender.fork(*labels, session=session)
-            elif place in self._receivers:
-                receiver = self._receivers[place]
-                session = _forked_session(receiver.session, labels)
-                receivers[number] = receiver.fork(*labels, session=session)
+        senders = _forks(self._senders, places, labels)
+        receivers = _forks(self._receivers, places, labels)
         names = [self._names[place] for place in places]
         return CommitteeMember(list(places).index(self._number), names, senders, receivers)
 
@@ -222,9 +212,18 @@ class Channels:
         return digest(b"umpc committee link 1", self._attempt, *names)
 
 
-def _forked_session(session: bytes, labels: Sequence[str | int]) -> bytes:
-    """The name of a fork, the same at both ends."""
-    return digest(b"umpc forked channel 1", session, *(str(label).encode() for label in labels))
+def _forks(
+    own: Mapping[int, End], places: Sequence[int], labels: Sequence[str | int]
+) -> dict[int, End]:
+    """Forks of the channels to some places, by their order. Both ends name a session alike."""
+    words = [str(label).encode() for label in labels]
+    forks = {}
+    for number, place in enumerate(places):
+        if place in own:
+            # a session of its own: no hash is asked for twice
+            session = digest(b"umpc forked channel 1", own[place].session, *words)
+            forks[number] = own[place].fork(*labels, session=session)
+    return forks
 
 
 # --- chained set up -------------------------------------------------------------------------------
