@@ -63,16 +63,15 @@ MOST_CONNECTIONS = 1 << 11
 SWEEP_SECONDS = TELL_SECONDS = 60.0
 FAILED = "it failed here; see its log"
 
-OPTIONS = (
-    *((key, value) for key, value in COMMON if key != "grpc.max_receive_message_length"),
-    ("grpc.max_receive_message_length", MOST_BYTES),
-    ("grpc.so_reuseport", 0),
-    ("grpc.max_concurrent_streams", MOST_STREAMS),
-    ("grpc.server_handshake_timeout_ms", 10_000),
-    ("grpc.max_connection_idle_ms", 60_000),
-    ("grpc.max_connection_age_ms", 600_000),
-    ("grpc.max_connection_age_grace_ms", 60_000),
-)
+OPTIONS = dict(COMMON) | {
+    "grpc.max_receive_message_length": MOST_BYTES,
+    "grpc.so_reuseport": 0,
+    "grpc.max_concurrent_streams": MOST_STREAMS,
+    "grpc.server_handshake_timeout_ms": 10_000,
+    "grpc.max_connection_idle_ms": 60_000,
+    "grpc.max_connection_age_ms": 600_000,
+    "grpc.max_connection_age_grace_ms": 60_000,
+}
 log = logging.getLogger("umpc.people")
 
 Answer = Callable[[bytes, Sequence[Any]], Sequence[bytes | MessageRefused]]
@@ -122,8 +121,8 @@ class PublicDoor:
 
     async def start(self) -> str:
         """Listen. Returns: the address. Raises: AddressInUse, ConfigError."""
-        limit = ("grpc.max_allowed_incoming_connections", _most_connections())
-        self._server = grpc.aio.server(options=(*OPTIONS, limit))
+        limit = {"grpc.max_allowed_incoming_connections": _most_connections()}
+        self._server = grpc.aio.server(options=[*(OPTIONS | limit).items()])
         handlers = {
             "Secrets": self._handler(self._behind.secrets, pb.SecretsRequest, "requests", SECRET),
             "Submit": self._handler(self._behind.submit, pb.SubmitRequest, "boxes", BOX),
