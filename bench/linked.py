@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bench.harness import cores, peak_memory
+from bench.harness import cores, peak_memory, processor_seconds
 from bench.people import MILLION
 from bench.table import show
 from umpc.api.study import run_now
@@ -97,11 +97,15 @@ def main(rows: int = MILLION, grade: str = HONEST) -> float:
                     counted = run_now(link_rows(study, identity))
                 with timed("the grid of both sites"):
                     report = run_now(run_study(counted, identity))
-            memory = {each: peak_memory(served[each].process.pid) for each in served}
+            used = {
+                each: (peak_memory(here.process.pid), processor_seconds(here.process.pid))
+                for each, here in served.items()
+            }
     assert report.records == rows
     cells = messages_of(study).cells
     show(f"Linked rows in {cells:,} cells, {grade}, {cores()} cores", COLUMNS, found)
-    print(", ".join(f"{each} {size / 2**20:.0f} MiB" for each, size in memory.items()))
+    for each, (size, seconds) in used.items():
+        print(f"{each}: {size / 2**20:.0f} MiB, {seconds:.1f} s of a processor")
     return float(found[-1][2])
 
 

@@ -112,7 +112,7 @@ def test_a_site_signs_one_pair_of_lists(pair):
     text = own_list(found, 1)
     other = text[:-4] + bytes([text[-4] ^ 1, 0, 0, 0])
     forged = messages.seal_list(found.survey, 0, found.box_key(0), other, bytes(31) + b"\1")
-    with pytest.raises(StudyError, match="has signed other lists"):
+    with pytest.raises(StudyError, match="has signed another list"):
         found.count(0, forged)
     found.restart(0)
     assert found.count(0, honest) == (statement, signature)

@@ -79,22 +79,13 @@ class LinkedStore(PeopleStore):
         came.check(kept, other)
         came.check_keys(own, other)
         statement = linked_statement(kept, kept.dealt, [own, came][:: 1 if side else -1])
-        with self._lock:
-            kept = self._kept(study_hash)
-            if kept.state == OPEN:
-                with self._disk():
-                    write_durably(self._path(study_hash, "other"), text)
-                signature = self._credentials().sign(messages.counted_text(kept, statement))
-                change = "statement = ?, signature = ?"
-                self._forget(kept, COUNTED, change, statement, signature)
-                kept = self._kept(study_hash)
-        if kept.statement != statement:
-            raise StudyError(
-                f"{self._name} has signed other lists than those that came now, and a study has "
-                f"one list of each site. Bring the list that {other} made first"
-            )
-        failpoint("people-signed")
-        return statement, kept.signature
+
+        def stored() -> tuple[int, ...]:
+            with self._disk():
+                write_durably(self._path(study_hash, "other"), text)
+            return ()
+
+        return self._sign_once(study_hash, statement, other, stored)
 
     def _split(self, kept: KeptSurvey) -> Split:
         return split_of(decode_study(kept.document, stored=True))

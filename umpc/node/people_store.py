@@ -484,12 +484,26 @@ class PeopleStore(Disk):
         kept = self._in_time(study_hash, CLOSED)
         both = list(messages.both_have(self._pages(kept.id), theirs, other))
         statement = messages.counted_statement(kept, both, kept.dealt)
+
+        def left_out() -> list[int]:
+            own = self._read("SELECT place FROM rows WHERE study = ?", kept.id)
+            listed = np.frombuffer(b"".join(both), dtype=ROW)["place"]
+            found: list[int] = np.setdiff1d(np.array(own, dtype=np.uint64), listed).tolist()
+            return found
+
+        return self._sign_once(study_hash, statement, other, left_out)
+
+    def _sign_once(
+        self, study_hash: bytes, statement: bytes, other: str, prepare: Callable[[], Iterable[int]]
+    ) -> tuple[bytes, bytes]:
+        """Sign a statement, unless one is signed. Returns, raises: as of `count`.
+
+        Args: prepare: is called before, and returns the places whose rows go.
+        """
         with self._lock:
             kept = self._kept(study_hash)
-            if kept.state == CLOSED:
-                own = self._read("SELECT place FROM rows WHERE study = ?", kept.id)
-                listed = np.frombuffer(b"".join(both), dtype=ROW)["place"]
-                left_out = np.setdiff1d(np.array(own, dtype=np.uint64), listed).tolist()
+            if kept.state < COUNTED:
+                left_out = prepare()
                 signature = self._credentials().sign(messages.counted_text(kept, statement))
                 change = "statement = ?, signature = ?"
                 self._forget(kept, COUNTED, change, statement, signature, left_out=left_out)

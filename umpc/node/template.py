@@ -100,9 +100,8 @@ path = "data.csv"                  # .csv or .tsv, also with .gz, or .parquet; t
 #                                  # region, credentials_file and object_megabytes in place of path
 #                                  # (docs/s3.md); it needs the extra s3
 #                                  # or no table, but messages of people: the key people, and the
-#                                  # section [people] (docs/operations.md); a table whose rows are
-#                                  # linked with those of another site has a section [linked]
-#                                  # (docs/linked.md)
+#                                  # section [people] (docs/operations.md); a table with linked
+#                                  # rows has a section [linked] (docs/linked.md)
 # delimiter = ";"                  # default: the one of , ; tab | that splits the first line most
 # missing = ["", "NA"]             # a row with one of these in a field of the study is left out;
 #                                  # default: "", "nan", "NaN" and "NA". Other values that do not

@@ -17,7 +17,7 @@ see tests a guess.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -55,10 +55,7 @@ class RowList:
     """A site's list. Args: cells: D1 or D2, of the site. text: all of it."""
 
     cells: int
-    text: bytes
-
-    def __repr__(self) -> str:
-        return f"RowList({self.cells} cells, <redacted>)"
+    text: bytes = field(repr=False)
 
     @classmethod
     def of(

@@ -61,6 +61,9 @@ class PeopleProtocol(GridProtocol):
     chosen_by: Mapping[str, str] = MappingProxyType({})
     protects_people = False
     counted = "people who are counted"
+    to, nodes, others = "To every person", "aggregators", "any other people"
+    kept, value = "every other person keeps epsilon", "a person's value"
+    spent = "the answers are spent, and people must come again"
     neighbours = "person: with another value of this person"
     several = (
         "A person with several places has this epsilon once for each place. An enrolment has an "
@@ -139,28 +142,28 @@ class PeopleProtocol(GridProtocol):
         )
 
     def promise_to_sites(self, terms: PromiseTerms) -> str:
+        nodes = self.nodes
+        liars = f"up to {terms.max_colluding} of {terms.nodes} {nodes} and {self.others}"
         if terms.adversary != HONEST:
             return (
-                "To every person: if the dealer follows the protocol and colludes with nobody, the "
-                f"coordinator, up to {terms.max_colluding} of {terms.nodes} aggregators and any "
-                "other people may send anything: every other person keeps epsilon. Two aggregators "
-                "under one administrator are one. A lie about the table is found before any share "
-                "of a result is made. Nobody is named then, the answers are spent, and people must "
-                "come again; so it is if a line is cut at that moment. A liar can spoil the result."
+                f"{self.to}: if the dealer follows the protocol and colludes with nobody, the "
+                f"coordinator, {liars} may send anything: {self.kept}. Two {nodes} under one "
+                "administrator are one. A lie about the table is found before any share of a "
+                f"result is made. Nobody is named then, {self.spent}; so it is if a line is cut at "
+                "that moment. A liar can spoil the result."
             )
         return (
-            "To every person: if everybody follows the protocol, the coordinator, up to "
-            f"{terms.max_colluding} of {terms.nodes} aggregators and any other people may pool "
-            "what they see: every other person keeps epsilon. No two of the dealer and both "
-            "aggregators may collude, nor may the dealer and the coordinator. Two aggregators "
-            "under one administrator are one. The dealer, each aggregator and the coordinator "
-            "could read a person's value if it changed its program, and nobody would notice."
+            f"{self.to}: if everybody follows the protocol, the coordinator, {liars} may pool "
+            f"what they see: {self.kept}. No two of the dealer and both {nodes} may collude, nor "
+            f"may the dealer and the coordinator. Two {nodes} under one administrator are one. The "
+            f"dealer, each {nodes[:-1]} and the coordinator could read {self.value} if it changed "
+            "its program, and nobody would notice."
         )
 
     def trusted(self, terms: PromiseTerms) -> Trust:
         if terms.adversary != HONEST:
             return DEALER
-        return Trust("helpers", "dealer, aggregators, coordinator")
+        return Trust("helpers", f"dealer, {self.nodes}, coordinator")
 
     def describe_evaluation(self, backend: str) -> str:
         return f"all sets at once, from one histogram of all {self.counted} that nobody sees"
