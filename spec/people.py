@@ -43,10 +43,8 @@ def roots(study: Study, seed: bytes) -> list[int]:
 
 
 def deal(study: Study, secrets: list[bytes], seeds: list[bytes]) -> list[Key]:
-    """The keys of all places, the same bytes for both. Args: secrets: by place. seeds: of both.
-
-    Once for these seeds: other keys over the same roots would show the cell.
-    """
+    """The keys of all places, the same bytes for both. Args: secrets: by place. seeds: of both,
+    for this call alone: other keys over the same roots would show the cell."""
     rows = zip(secrets, *(roots(study, seed) for seed in seeds), strict=True)
     cells, key = study["cells"], hash_key(study)
     return [
@@ -116,10 +114,8 @@ def check_counted(study: Study, statement: bytes, signatures: list[bytes], blame
 def keep_counted(kept: list[bytes], statement: bytes, signatures: list[bytes]) -> list[bytes]:
     """The list by which an aggregator adds up, on its disk. It releases for no other one.
 
-    The coordinator can write a signature (r, s) as (r, −s), and an aggregator can sign again. The
-    document then has another hash, and one list would be two studies with two releases.
-
-    Args: kept: what an earlier call returned; [] before the first one.
+    One can write a signature (r, s) as (r, −s), and an aggregator can sign again. The study then
+    has another hash, and one list would have two releases. Args: kept: [] before the first call.
     """
     shown = [statement, *signatures]
     require(kept in ([], shown), "a list is kept as both signed it")
