@@ -1,9 +1,8 @@
 """The protocol of umpc as a program that a cryptographer reads in an afternoon.
 
 Plain Python: integers, lists and bytes. Nothing reads a network, a clock or a source of randomness:
-randomness is an argument everywhere. A comment above a step tells what the paper says there. The
-keys of the papers are those of docs/papers.md. AES, GCM, HMAC, X25519, ECDSA, Ed25519 and the group
-of edwards25519 come from the packages `cryptography` and `nacl`; all else stands here.
+it is an argument. A comment above a step has what the paper says there (docs/papers.md). AES, GCM,
+HMAC, X25519, ECDSA, Ed25519 and the points of edwards25519 come from `cryptography` and `nacl`.
 
 | file | what it specifies |
 |---|---|
@@ -45,7 +44,7 @@ of edwards25519 come from the packages `cryptography` and `nacl`; all else stand
 Not specified: other kernels under masks; edges of two samples, by pairings, by triples, balanced
 ones of three and more records; tables of pieces in garbled pairs; grids of triples where nobody
 lies, of levels, or of no counts; other noise than discrete Laplace; dealt coins; chains of
-channels; the dealer's checks; answers after the release; protocols beside these.
+channels; the dealer's checks; answers after the release; other protocols.
 
 `python -m spec` writes `spec/vectors/*.json`. `tests/spec` holds that these files are up to date;
 that umpc computes the same bits, and refuses every bad vector by the check that it names.
