@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 from collections.abc import Iterator
 
@@ -23,9 +24,9 @@ POLICY = '[policy]\nperson = "id"\n'
 LOUD = "1e9"
 
 
-def write_tables(lab: Lab) -> None:
+def write_tables(lab: Lab, first=range(300), second=range(270, 700)) -> None:
     """Sites of 300 and 430 people who share 30; two have two rows each, and one row has nobody."""
-    for name, people in zip(lab.names, (range(300), range(270, 700)), strict=True):
+    for name, people in zip(lab.names, (first, second), strict=True):
         who = [*(f"p{each}" for each in (*people, people[0], people[-1])), ""]
         lab.table(name).write_text("id,age\n" + "".join(f"{each},1\n" for each in who))
 
@@ -79,7 +80,24 @@ def test_the_command_writes_runs_and_repeats_the_study(two):
     again = command("overlap", str(file))
     assert "share 30 people" in again.stdout and spent(two) == before
     refused = command("overlap", str(file), *asked)
-    assert "a new file was expected" in refused.stderr
+    assert "exists already" in refused.stderr
+
+
+def test_the_command_tells_no_more_people_than_a_site_has(two):
+    """Both have the same ten, and an interval with noise is wider."""
+    sites = [f"--site={name}={two.served[name].address}" for name in two.names]
+    write_tables(two, range(10), range(10))
+    asked = ("overlap", str(two.folder / "few.toml"))
+    done = command(*asked, *sites, "--person", "id", "--epsilon", "0.05")
+    again = command(*asked)
+    write_tables(two)
+    for each in (done, again):
+        assert each.returncode == 0, each.stderr
+        shared, low, high, told = map(int, re.search(LINES, each.stdout, re.DOTALL).groups())
+        assert 0 <= low <= shared == told <= high <= 10
+
+
+LINES = r"share (-?\d+) people; 95 % interval (-?\d+) to (-?\d+)\n.*--shared (-?\d+)"
 
 
 @pytest.mark.parametrize("point", ["after-fields", "before-charge", "after-charge"])

@@ -46,6 +46,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from hashlib import sha256
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -55,7 +57,7 @@ from numpy.typing import NDArray
 
 from umpc.crypto.prg import SEED_BYTES, Stream
 from umpc.errors import EmptyTable, NotNumeric
-from umpc.node.table.batch import Batch, Places
+from umpc.node.table.batch import DIGEST_BYTES, Batch, Places, Values
 from umpc.node.table.fingerprint import Cohort, CohortHash, selection_of
 from umpc.node.table.source import OwnersTable, TableSite, TableSource
 from umpc.node.table.units import (
@@ -174,7 +176,8 @@ class _Gathered:
         self._people = PeopleSoFar()
         self._parts: dict[str, list[NDArray[Any]]] = {schema.name: [] for schema in fields}
         self._misfits = {schema.name: MisfitFinder(schema, source) for schema in fields}
-        self._cohort = CohortHash(fields)
+        hashed = [*fields, _words_of(persons)] if persons else fields
+        self._hashed, self._cohort = hashed, CohortHash(hashed)
 
     def add(self, batch: Batch) -> None:
         """Add the complete records of a batch that the study asks for."""
@@ -198,7 +201,9 @@ class _Gathered:
             self._misfits[name].add(found[name], values[name].marks, rows + first)
             self._parts[name].append(found[name].units.astype(narrowest(schema)))
         if self._persons:
-            self._texts.append(batch.persons[rows])
+            texts = batch.persons[rows]
+            self._texts.append(texts)
+            values = {**values, self._persons: _hashes_of(texts)}
         self._cohort.add(values, len(rows))
         self._count += len(rows)
 
@@ -220,8 +225,20 @@ class _Gathered:
         if self._persons:
             columns[self._persons] = np.concatenate(self._texts)
         misfits = tuple(each.misfit for each in self._misfits.values() if each.misfit)
-        cohort = self._cohort.cohort(selection_of(self._fields, self._where, self._person))
+        cohort = self._cohort.cohort(selection_of(self._hashed, self._where, self._person))
         return Records(columns, self._count, self._dropped, misfits, cohort)
+
+
+def _words_of(persons: str) -> FieldSchema:
+    """The column of people as the fingerprint has it: a field of words, of which none is listed."""
+    return FieldSchema(persons, Fraction(0), Fraction(0), Fraction(1), ("",))
+
+
+def _hashes_of(texts: NDArray[np.object_]) -> Values:
+    """The people's texts as a fingerprint takes them: the digest of each, and no number."""
+    digests = [sha256(each.encode()).digest() for each in texts]
+    nothing = np.zeros(len(texts))
+    return Values(nothing, nothing.astype(np.uint8), np.array(digests, f"S{DIGEST_BYTES}"))
 
 
 def require_numbers(records: Records, *, table: str) -> Records:

@@ -17,6 +17,7 @@ from umpc.node.records import load_records
 from umpc.node.table.batch import Values
 from umpc.node.table.fingerprint import WORDS, Cohort, CohortHash, Fingerprint, count_range
 from umpc.node.table.source import TableSource
+from umpc.study.parts import Person
 from umpc.ustat.condition import parse_condition
 from umpc.ustat.schema import FieldSchema, Schema
 
@@ -118,6 +119,22 @@ def test_hashes_of_numbers_are_those_of_earlier_versions(tmp_path):
     assert found.whole.hex()[:16] == "a8ee45d86b8f2e84"
     assert found.fields["age"].hex()[:16] == "755dfb0bd2facbcb"
     assert found.selection.hex()[:16] == "602d826452a4b245"
+
+
+def test_other_people_change_it_where_the_study_is_made_of_people(tmp_path):
+    def of_people(text: str, persons: str = "there") -> Cohort:
+        path = tmp_path / "people.csv"
+        path.write_text(f"who,age\n{text}")
+        person, fields = Person("who", 1), [number("age")]
+        found = load_records(TableSource(path), fields, node="a", person=person, persons=persons)
+        return found.cohort
+
+    one = of_people("ann,40\nbob,40\n").fingerprint(keyed)
+    assert of_people("bob,40\nann,40\n").fingerprint(keyed) == one
+    assert of_people("ann,40\neve,40\n").fingerprint(keyed).has_changed(one)
+    without = of_people("ann,40\nbob,40\n", "").fingerprint(keyed)
+    assert without == of_people("ann,40\neve,40\n", "").fingerprint(keyed)
+    assert not without.has_changed(one), "a study of ages asks for something else"
 
 
 def test_the_number_of_records_is_told_as_a_range():

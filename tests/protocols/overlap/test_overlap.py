@@ -17,7 +17,7 @@ from umpc.crypto.rounds import Message
 from umpc.errors import EncodingError, RangeError, StudyError
 from umpc.mpc.transfers.channel_set_up import multiple
 from umpc.protocols.overlap import messages, settings
-from umpc.protocols.overlap.messages import LEFT_BYTES, cut
+from umpc.protocols.overlap.messages import LEFT_BYTES, SharedPeople, cut
 from umpc.protocols.overlap.node import OverlapNode, hashed
 from umpc.protocols.overlap.settings import DELTA, draw_hidden, most_hidden, noise_of
 from umpc.protocols.registry import decode_study, protocol_of
@@ -184,6 +184,37 @@ def test_a_liar_together_with_the_coordinator_learns_who_of_a_list_is_at_the_oth
     assert there == [2, 5]
 
 
+def test_a_lying_site_alone_learns_who_a_point_of_the_other_site_is():
+    """A claim of docs/overlap.md: entry k of a book has k powers, and one point is released."""
+    study, book, there = overlap_study("0.5"), range(6), (2, 5, 30)
+    powers = [number.to_bytes(32, "little") for number in range(2, 2 + len(book))]
+    asked = [hashed(b"person" + study.hash + b"p%d" % number) for number in book]
+    calls = count()
+
+    def framed(honest, points: bytes) -> list[Message]:
+        if next(calls) != FIRST:
+            return honest(points)
+        own = [
+            multiple(power, point, "", "")
+            for number, point in enumerate(asked)
+            for power in powers[: number + 1]
+        ]
+        return honest(b"".join(own) + points[len(own) * 32 :])
+
+    with lying("node", framed=framed):
+        done = simulate(study, [people(range(90, 96)), people(there)], Entropy("3"))
+    _, received = point_lists(done)
+    counts = done.attempt.counts
+    told = []
+    for point in received:
+        released = b"".join(multiple(power, point, "", "")[:LEFT_BYTES] for power in powers)
+        released = released.ljust(len(done.transcript.shares[0]), b"\0")
+        mean = SharedPeople(study).aggregate([released, done.transcript.shares[1]], counts)
+        # the number is public, and no noise is in it
+        told.append(round(mean.value * sum(map(sum, counts)) + 2 * most_hidden(study)))
+    assert sorted(filter(None, told)) == [3, 6], "each point tells its person's place in the book"
+
+
 def test_a_person_who_is_sent_many_times_counts_once():
     """A claim of docs/overlap.md: a site gains nothing by sending one person again and again."""
 
@@ -220,6 +251,8 @@ def test_bytes_that_are_no_point_of_the_group_are_refused(wrong):
         ({"nodes": [{"name": "a", "address": "a:1"}]}, "name two nodes"),
         ({"person": None}, "go together"),
         ({"max_colluding": 0}, "leave max_colluding out"),
+        ({"records_per_person": 2}, "and records_per_person = 1"),
+        ({"where": "at_both_sites = 1"}, "leave it out of `where`"),
         ({"statistic": "mean", "columns": ["x"]}, "leave columns, statistic out"),
         ({"adversary": "lying_nodes"}, "makes no promise if nodes lie"),
         ({"fields": [{"name": "x", "lower": 0, "upper": 1, "whole": True}]}, "must occur"),

@@ -54,7 +54,7 @@ class OverlapProtocol(OneMessageProtocol):
             )
         own = {"name": AT_BOTH, "lower": 0, "upper": 1, "whole": True}
         fields = [*entries.get("fields", ()), own]
-        return {**entries, "fields": fields, "kernel": self.name, "records_per_person": 1}
+        return {"records_per_person": 1, **entries, "fields": fields, "kernel": self.name}
 
     def check(self, study: Study) -> None:
         check_overlap(study)

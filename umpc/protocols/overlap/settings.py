@@ -66,6 +66,10 @@ def check_overlap(study: Study) -> None:
             [each for each in study.fields if each.name == AT_BOTH] == [made],
             f"makes its field {AT_BOTH!r} itself; leave it out of the fields",
         ),
+        (
+            study.condition is None or AT_BOTH not in study.condition.fields,
+            f"has no table with {AT_BOTH!r}; leave it out of `where`",
+        ),
     )
     for holds, wrong in rules:
         if not holds:
