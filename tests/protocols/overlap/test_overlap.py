@@ -14,7 +14,7 @@ import pytest
 from tests.support.overlap import LOUD, overlap_study, people
 from tests.support.studies import Entropy
 from umpc.crypto.rounds import Message
-from umpc.errors import EncodingError, RangeError, StudyError
+from umpc.errors import RangeError, RemoteProtocolError, StudyError
 from umpc.mpc.transfers.channel_set_up import multiple
 from umpc.protocols.overlap import messages, settings
 from umpc.protocols.overlap.messages import LEFT_BYTES, SharedPeople, cut
@@ -238,7 +238,8 @@ def test_bytes_that_are_no_point_of_the_group_are_refused(wrong):
     def framed(honest, points: bytes) -> list[Message]:
         return honest(wrong + points[len(wrong) :])
 
-    with lying("node", framed=framed), pytest.raises(EncodingError, match="of prime order was due"):
+    expected = pytest.raises(RemoteProtocolError, match="of prime order was due")
+    with lying("node", framed=framed), expected:
         compared(range(3), range(3))
 
 
