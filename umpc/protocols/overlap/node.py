@@ -88,7 +88,10 @@ class OverlapNode(OneMessageNode, MeshSide):
     def _masked(
         self, texts: Sequence[bytes], point: Callable[[bytes], bytes], culprit: str
     ) -> list[bytes]:
-        """Points to the power of this site's key, in the order of bytes. Raises: RemoteProtocolError."""
+        """Points to the power of this site's key, in the order of bytes.
+
+        Raises: RemoteProtocolError.
+        """
         masked = [b""] * len(texts)
 
         def mask(part: slice) -> None:
@@ -106,7 +109,10 @@ class OverlapNode(OneMessageNode, MeshSide):
         return due_points(self.study, self.members[peer].records)
 
     def receive_fields(self, peer: int, messages: Sequence[Message]) -> None:
-        """The other site's points, of which the release is made, once. Raises: RemoteProtocolError."""
+        """The other site's points, of which the release is made, once.
+
+        Raises: RemoteProtocolError.
+        """
         if self._message is not None:
             raise LocalProtocolError("the other site's points are masked once")
         came = cut(b"".join(each.payload for each in messages), POINT_BYTES)
