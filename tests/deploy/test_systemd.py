@@ -23,7 +23,7 @@ from umpc.errors import (
 )
 
 FOLDER = Path(umpc.__file__).parents[1] / "deploy" / "systemd"
-ROLES = ("node", "dealer", "shuffler", "hub", "enrol")
+ROLES = ("node", "dealer", "shuffler", "hub", "enrol", "people")
 """Every command that serves others until it is stopped."""
 PROGRAM = "/opt/umpc/bin/umpc"
 HARDENED = {
