@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.support.studies import STUDY, changed
 from umpc.errors import EncodingError, StudyError, UmpcError
-from umpc.protocols.people.settings import PeopleTerms
+from umpc.protocols.people.settings import LinkedTerms, PeopleTerms
 from umpc.protocols.registry import MAX_BYTES, PROTOCOLS, decode_study
 from umpc.study.document import Study
 from umpc.study.parts import (
@@ -122,6 +122,7 @@ SETTINGS = {
     "levels_by": "budget",
     "discarded": "zero",
     "people": PeopleTerms(places=2),
+    "linked": LinkedTerms(rows=2),
     "shufflers": (Participant("shuffler", "shuffler.example.org:7100"),),
 }
 """Another value for every setting of every protocol."""
