@@ -1,16 +1,18 @@
 """A site's disk for studies of linked rows: its list, the other site's, and its share of the table.
 
 `docs/linked.md` has the promise, and the attack against which each rule stands. States, keys and
-share are those of `people_store.py`, with two files beside them:
+share are those of `people_store.py`, with three files beside them:
 
 | file | what it holds | written before |
 |---|---|---|
 | `HASH.own` | this site's list (`umpc/people/linked.py`) | the list leaves, sealed |
+| `HASH.sender` | the other site's box key, which it has signed | the list leaves |
 | `HASH.other` | the other site's list | both lists are signed |
 
 A list is made of the table once. Later calls send the bytes that are on the disk, whatever the
-table has by then: a second list under the same keys would show how a row's value has changed. Both
-files are deleted with the dealt keys, once the share is stored.
+table has by then: a second list under the same keys would show how a row's value has changed. A
+list that comes must be sealed by the other site. The files are deleted with the dealt keys, once
+the share is stored.
 """
 
 from __future__ import annotations
@@ -37,12 +39,13 @@ class LinkedStore(PeopleStore):
     """All that one site keeps of studies of linked rows, in one folder. Args: of `PeopleStore`."""
 
     protocol, last_open = "linked", COUNTED
-    kinds = ("places", "own", "other", "dealt")
+    kinds = ("places", "own", "sender", "other", "dealt")
 
     def listed(self, study_hash: bytes, box_key: bytes, read: Callable[[], KeyedRows]) -> bytes:
         """This site's list, for the other one alone. It is on disk before it leaves.
 
-        Args: box_key: of the other site. read: reads the table; it is called once for a study.
+        Args: box_key: of the other site, which has signed it. read: reads the table; it is called
+        once for a study.
 
         Raises: StudyError if the study is not open, or added up; as `read`.
         """
@@ -56,8 +59,10 @@ class LinkedStore(PeopleStore):
                 with self._disk():
                     write_durably(self._path(study_hash, "own"), own.text)
                 failpoint("linked-listed")
+            with self._disk():
+                write_durably(self._path(study_hash, "sender"), box_key)
         text = self._list(kept, kept.side).text
-        return messages.seal_list(kept, 1 - kept.side, box_key, text, self._entropy(32))
+        return messages.seal_list(kept, 1 - kept.side, box_key, text, kept.box_secret)
 
     def count(self, study_hash: bytes, theirs: Iterable[bytes], other: str) -> tuple[bytes, bytes]:
         """Sign both lists, once.
@@ -71,10 +76,12 @@ class LinkedStore(PeopleStore):
         kept = self._in_time(study_hash, OPEN)
         if kept.statement and not sealed:
             return kept.statement, kept.signature
-        if not self._path(study_hash, "own").exists():
+        if not self._path(study_hash, "sender").exists():
             raise StudyError(f"{self._name} has listed no rows of this study: run it again")
         side, own = 1 - kept.side, self._list(kept, kept.side)
-        text = messages.open_list(kept, kept.side, kept.box_secret, sealed)
+        with self._disk():
+            sender = self._path(study_hash, "sender").read_bytes()
+        text = messages.open_list(kept, kept.side, kept.box_secret, sealed, sender)
         came = RowList(self._split(kept).cells[side], text)
         came.check(kept, other)
         came.check_keys(own, other)
