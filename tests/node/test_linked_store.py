@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tests.support.linked import LinkedPair, LinkedRun
+from tests.support.linked import NOW, LinkedPair, LinkedRun
+from tests.support.people import linked_study
 from umpc.crypto import field
+from umpc.dealer.people import PeopleDealer
 from umpc.errors import FailedCheck, MessageRefused, RemoteProtocolError, StudyError
 from umpc.people import messages
 from umpc.people.linked import HEAD_BYTES, RowList
 from umpc.protocols.grid.binding import grid_of
-from umpc.protocols.people.terms import check_box_keys
+from umpc.protocols.people.settings import seconds_of
+from umpc.protocols.people.terms import check_box_keys, key_bytes_of, messages_of, terms_of
+from umpc.protocols.registry import checked
 from umpc.simulation import AUTHORITY
 from umpc.study.settings import HONEST, LYING_NODES
 from umpc.testing import without
@@ -146,6 +151,22 @@ def test_the_coordinator_cannot_try_a_guess_of_all_keys(pair):
         assert found.count(0, forged)
 
 
+def test_no_list_leaves_and_none_is_signed_after_the_closing_time(pair):
+    found = pair()
+    lists = [found.listed(side) for side in (0, 1)]
+    signed = found.count(1, lists[0])
+    found.now = float(seconds_of(terms_of(found.study).closes))
+    for late in (lambda: found.listed(0), lambda: found.count(0, lists[1])):
+        with pytest.raises(StudyError, match="until the study's closing time"):
+            late()
+    assert found.stores[1].count(found.survey.hash, [], "") == signed
+
+
+def test_without_a_list_a_site_says_that_it_has_not_signed(pair):
+    found = pair()
+    assert found.stores[0].count(found.survey.hash, [], "") == (b"", b"")
+
+
 @dataclass
 class Shown:
     box_key: bytes
@@ -188,6 +209,22 @@ def test_nobody_fetches_a_secret_of_a_linked_row(pair):
     found = pair()
     with pytest.raises(MessageRefused, match="linked rows"):
         found.dealer.secrets(found.survey.hash, [(0, bytes(32), bytes(64))])
+
+
+def test_a_site_that_has_all_keys_gets_none_again_whatever_the_other_one_says(tmp_path):
+    """It may have lost its list: another one under these keys would show what has changed."""
+    study = checked(linked_study())
+    survey, (first, second) = messages_of(study), (node.name for node in study.nodes)
+    with closing(PeopleDealer(tmp_path, now=lambda: NOW)) as dealer:
+        dealer.open_study(study, ())
+        assert list(dealer.deal(survey.hash, second, 0))
+        begun = dealer.deal(survey.hash, second, 0)
+        assert next(begun)
+        assert list(dealer.deal(survey.hash, second, survey.places * key_bytes_of(study))) == []
+        for again in (lambda: dealer.deal(survey.hash, second, 0), lambda: next(begun)):
+            with pytest.raises(RemoteProtocolError, match="this site of linked rows"):
+                again()
+        assert list(dealer.deal(survey.hash, first, 0)), "the other one has not said so"
 
 
 # --- a site that lies

@@ -32,7 +32,7 @@ class LinkedPair:
     """A dealer and two sites. Args: values: x of each row, at the first site, and y."""
 
     def __init__(self, folder: Path, values: list[np.ndarray], adversary: str = HONEST, **bounds):
-        self.folder, self.values = folder, values
+        self.folder, self.values, self.now = folder, values, NOW
         self.rows = len(values[0])
         facts = {"adversary": adversary, "epsilon": LOUD, **bounds}
         self.study = checked(with_terms(linked_study(**facts), rows=self.rows))
@@ -49,7 +49,7 @@ class LinkedPair:
 
     def store(self, side: int) -> LinkedStore:
         folder = self.folder / self.names[side]
-        return LinkedStore(folder, self.names[side], lambda: self.owns[side], now=lambda: NOW)
+        return LinkedStore(folder, self.names[side], lambda: self.owns[side], now=lambda: self.now)
 
     def _open(self, side: int) -> None:
         store, study_hash = self.stores[side], self.survey.hash

@@ -47,10 +47,12 @@ class LinkedStore(PeopleStore):
         Args: box_key: of the other site, which has signed it. read: reads the table; it is called
         once for a study.
 
-        Raises: StudyError if the study is not open, or added up; as `read`.
+        Raises: StudyError if the study is not open, is added up, or its closing time is over; as
+            `read`.
         """
         with self._adding:
             kept = self._kept(study_hash, OPEN, COUNTED)
+            self._check_open(kept)
             if not self._path(study_hash, "own").exists():
                 keys, values = read()
                 cells = self._split(kept).cells[kept.side]
@@ -68,14 +70,16 @@ class LinkedStore(PeopleStore):
         """Sign both lists, once.
 
         Args: theirs: the parts of what `listed` of the other site returned; without any, whatever
-        was signed before is returned. other: its name.
+        was signed before is returned, which is empty before that. other: its name.
 
-        Returns, raises: as of `PeopleStore`; StudyError where the sites have not the same keys.
+        Returns, raises: as of `PeopleStore`; StudyError where the sites have not the same keys, and
+            for a list after the closing time.
         """
         sealed = b"".join(theirs)
         kept = self._in_time(study_hash, OPEN)
-        if kept.statement and not sealed:
+        if not sealed:
             return kept.statement, kept.signature
+        self._check_open(kept)
         if not self._path(study_hash, "sender").exists():
             raise StudyError(f"{self._name} has listed no rows of this study: run it again")
         side, own = 1 - kept.side, self._list(kept, kept.side)
@@ -93,6 +97,13 @@ class LinkedStore(PeopleStore):
             return ()
 
         return self._sign_once(study_hash, statement, other, stored)
+
+    def _check_open(self, kept: KeptSurvey) -> None:
+        if kept.closes <= self._now():
+            raise StudyError(
+                f"{self._name} lists and signs rows until the study's closing time, which is over: "
+                "make a new study under another name"
+            )
 
     def _split(self, kept: KeptSurvey) -> Split:
         return split_of(decode_study(kept.document, stored=True))

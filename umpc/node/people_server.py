@@ -160,6 +160,7 @@ class PeopleCalls:
             store = await asyncio.to_thread(self._opened, call, request.hash)
             if isinstance(store, LinkedStore):
                 rows = await asyncio.to_thread(self._linked, call, store, request)
+                await call.record(about("listed", call.study, call.caller))
             else:
                 await asyncio.to_thread(store.close_study, request.hash)
                 rows = await asyncio.to_thread(store.rows, request.hash)
@@ -171,6 +172,8 @@ class PeopleCalls:
         """The site's list, sealed to the other one, in parts."""
         study, dataset = call.known, call.dataset
         assert dataset is not None  # `_opened`
+        # also a list that was made before: the approval may be withdrawn
+        dataset.admission.admit(study)
         verify = credentials_of(self.identity).verify
         check_box_keys(study, request.opened, verify, call.caller)
         other = request.opened[1 - study.index_of(self.identity.name)]

@@ -94,8 +94,8 @@ class RowList:
         if self.text[keys] != own.text[keys]:
             raise StudyError(
                 f"the keys of {other} are not those of this site, though there are as many: "
-                "nothing was signed. Both sites must list the same rows; compare how keys are "
-                "written"
+                "nothing was signed. Compare how keys are written, and correct the table. A site "
+                "keeps its list, so make a new study under another name"
             )
 
 
