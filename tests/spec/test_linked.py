@@ -62,7 +62,7 @@ def run(study, seeds, keys, values, owns, dealt) -> dict[str, Any]:
         for side, (text, own) in enumerate(zip(texts, owns, strict=True))
     ]
     lists = [RowList(cells, text) for cells, text in zip(study["widths"], texts, strict=True)]
-    numbers = linked.numbers_of(lists, slice(None))
+    numbers = linked.numbers_of(lists)
     tree = FixedKeyHash(survey.hash_key)
     both = [messages.roots(survey, seed, 0, survey.places) for seed in seeds]
     r, s = (np.array(coordinates(study, side, seeds[side]), np.uint64) for side in (0, 1))

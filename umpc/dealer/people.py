@@ -270,7 +270,8 @@ class PeopleDealer(Disk):
         if not found:
             raise StudyError(
                 "the dealer has no keys of this study of people, or has forgotten them 30 days "
-                "after its closing time: make a new study, and people must come again"
+                "after its closing time: make a new study, and people must come again, "
+                "or sites link their rows again"
             )
         return int.from_bytes(found[0][0], "little")
 

@@ -391,8 +391,9 @@ class Admission:
         protocol = protocol_of(study)
         if self._people_of(study) and (fewest := terms_of(study).fewest) < policy.min_records:
             raise PolicyRefused(
-                f"{self.name} takes part for {policy.min_records} people or more (min_records "
-                f"under [policy]), and the study has a result from {fewest} on; raise fewest",
+                f"{self.name} takes part for {policy.min_records} people or linked rows, or more "
+                f"(min_records under [policy]), and the study has a result from {fewest} on; raise "
+                "fewest, or link more rows",
                 culprit=self.name,
                 step="propose",
             )

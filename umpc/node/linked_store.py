@@ -26,7 +26,7 @@ from umpc.failpoints import failpoint
 from umpc.mpc.arrays import WordArray
 from umpc.node.people_store import COUNTED, OPEN, KeptSurvey, PeopleStore
 from umpc.people import messages
-from umpc.people.linked import RowList, linked_statement, numbers_of
+from umpc.people.linked import HEAD_BYTES, RowList, linked_statement, numbers_of
 from umpc.protocols.people.split import Split, split_of
 from umpc.protocols.registry import decode_study
 from umpc.transport.files import write_durably
@@ -108,18 +108,22 @@ class LinkedStore(PeopleStore):
     def _split(self, kept: KeptSurvey) -> Split:
         return split_of(decode_study(kept.document, stored=True))
 
-    def _list(self, kept: KeptSurvey, side: int) -> RowList:
+    def _list(self, kept: KeptSurvey, side: int, block: range | None = None) -> RowList:
+        """A site's list. Args: block: the only places that it then has; None for all."""
         path = self._path(kept.hash, "own" if side == kept.side else "other")
-        with self._disk():
-            return RowList(self._split(kept).cells[side], path.read_bytes())
+        places = block or range(kept.places)
+        with self._disk(), path.open("rb") as file:
+            head = file.read(HEAD_BYTES)
+            file.seek(HEAD_BYTES + messages.NUMBER_BYTES * places.start)
+            numbers = file.read(messages.NUMBER_BYTES * len(places))
+        return RowList(self._split(kept).cells[side], head + numbers)
 
     def _numbers_of(
         self, kept: KeptSurvey, block: range
     ) -> tuple[WordArray, WordArray, int | None]:
-        both = [self._list(kept, side) for side in (0, 1)]
-        numbers = numbers_of(both, slice(block.start, block.stop))
+        both = [self._list(kept, side, block) for side in (0, 1)]
         places = np.arange(block.start, block.stop, dtype=np.uint64)
-        return places, numbers, both[1].cells
+        return places, numbers_of(both), both[1].cells
 
     def _in_order(self, kept: KeptSurvey, share: WordArray) -> WordArray:
         return self._split(kept).in_order(share)
