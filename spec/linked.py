@@ -22,7 +22,8 @@ from spec.refused import require
 
 Study = dict[str, Any]
 """hash; widths: D1 and D2, the cells of each site; people: the rows, of which the number counts;
-names of both sites; box_keys: an X25519 key of each, made for this study, which it signs."""
+names of both sites; box_keys: an X25519 key of each, made for this study, which it signs. The other
+one knows it before it signs a list."""
 HEAD_BYTES = NONCE_BYTES + 32
 
 
@@ -66,11 +67,15 @@ def row_list(
 
 
 def seal_list(study: Study, side: int, text: bytes, secret: bytes) -> bytes:
-    """For the other site alone: the dealer knows r. Args: side: the receiver's."""
+    """For the other site alone: the dealer knows r. Nobody else can make such a box, so nobody can
+    try guesses of all keys on the answer. It is sealed under one key, and has one text.
+
+    Args: side: the receiver's. secret: of the sender's box key."""
     return seal("list of rows", [study["hash"], side], study["box_keys"][side], secret, text)
 
 
 def open_list(study: Study, side: int, secret: bytes, sealed: bytes) -> bytes:
+    require(sealed[:32] == study["box_keys"][1 - side], "a list is sealed by the other site")
     return unseal("list of rows", [study["hash"], side], secret, sealed, len(sealed) - 48)
 
 
@@ -126,14 +131,14 @@ def run(
     owns: list[dict[str, bytes]],
     dealt: bytes,
 ) -> dict[str, Any]:
-    """Both sites, up to their shares. Args: values: of each site. owns: of each site box_secret,
-    sealing (the secret of its sealed list), nonce."""
+    """Both sites, up to their shares. Args: values: of each site. owns: of each site box_secret and
+    nonce."""
     found = keys_digest(keys)
     lists = [
         row_list(study, side, seeds[side], found, values[side], owns[side]["nonce"])
         for side in (0, 1)
     ]
-    sealed = [seal_list(study, 1 - side, lists[side], owns[side]["sealing"]) for side in (0, 1)]
+    sealed = [seal_list(study, 1 - side, lists[side], owns[side]["box_secret"]) for side in (0, 1)]
     came = [open_list(study, side, owns[side]["box_secret"], sealed[1 - side]) for side in (0, 1)]
     for side in (0, 1):
         check_list(study, 1 - side, came[side])

@@ -77,6 +77,7 @@ CHECKS: dict[str, tuple[str, ...]] = {
     "a box opens": ("does not open: it is made", f"{PEOPLE}:open_box"),
     "a person signed the number": ("the message in the box of", f"{PEOPLE}:open_box"),
     "one number a place": ("has sent another message before", f"{PEOPLE}:check_again"),
+    "a list is sealed by the other site": ("is not sealed by the other", f"{PEOPLE}:open_list"),
     "a list of rows opens": ("of linked rows does not open", f"{PEOPLE}:open_list"),
     "a list has a number for each row": (
         "was expected from",

@@ -12,7 +12,6 @@ from spec.zero_shares import public_key
 OWNS: list[dict[str, bytes]] = [
     {
         "box_secret": counting(70 + side),
-        "sealing": counting(72 + side),
         "nonce": counting(74 + side),
     }
     for side in (0, 1)
@@ -44,7 +43,7 @@ def _list(side: int, keys: list[str] = KEYS, study: dict[str, Any] = STUDY) -> b
     return row_list(study, side, *given)
 
 
-SEALED = seal_list(STUDY, 0, _list(1), OWNS[1]["sealing"])
+SEALED = seal_list(STUDY, 0, _list(1), OWNS[1]["box_secret"])
 OPENED: Arguments = {
     "study": STUDY,
     "side": 0,
@@ -80,6 +79,11 @@ BAD: Bad = [
         "open_list",
         "a list that was changed",
         {**OPENED, "sealed": SEALED[:-1] + bytes([SEALED[-1] ^ 1])},
+    ),
+    (
+        "open_list",
+        "a list that the coordinator sealed",
+        {**OPENED, "sealed": seal_list(STUDY, 0, _list(1), counting(72))},
     ),
     ("check_list", "a list with a row too few", {**CAME, "text": _list(1)[:-4]}),
     ("check_list", "a number that is no cell", {**CAME, "text": _list(1)[:-4] + b"\x04\0\0\0"}),

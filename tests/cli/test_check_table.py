@@ -246,3 +246,50 @@ def test_texts_of_decimals_beside_typed_numbers_and_a_decimal_comma(tmp_path):
     ended = check(tmp_path, node + "[budget]\nepsilon = 1\n", name="node.toml")
     assert ended.exit_code == 0, ended.output
     assert "field 'balance': 1.5 to 1.5" in ended.output and "'age': 30.0 to 30.0" in ended.output
+
+
+LINKED = """
+name = "s"
+statistic = "kendall_tau"
+columns = ["age", "balance"]
+epsilon = 1
+identity = "nowhere"
+protocol = "linked"
+fields = [
+  {name = "age", lower = 0, upper = 99, whole = true},
+  {name = "balance", lower = -10, upper = 10, resolution = "0.1"},
+]
+[bins]
+balance = [0, 5]
+[dealer]
+name = "dealer"
+address = "127.0.0.1:3"
+[[nodes]]
+name = "west"
+address = "127.0.0.1:1"
+[[nodes]]
+name = "east"
+address = "127.0.0.1:2"
+[linked]
+first = ["age"]
+rows = 40
+closes = "2099-12-31T00:00:00Z"
+"""
+
+
+def test_a_site_of_linked_rows_compares_its_own_columns(tmp_path):
+    for name in ("ca.pem", "cert.pem", "key.pem"):
+        (tmp_path / name).write_text("")
+    (tmp_path / "east.csv").write_text("key,balance\na,1.5\nb,-0.1\n")
+    node = (
+        'name = "east"\nidentity = "."\nlisten = "127.0.0.1:2"\n[data]\npath = "east.csv"\n'
+        '[linked]\nfolder = "linked"\nkey = "key"\n[budget]\nepsilon = 1\n'
+    )
+    ended = check(tmp_path, node, LINKED, "east.toml")
+    assert ended.exit_code == 0, ended.output
+    assert ended.output.splitlines() == [
+        "field 'balance': -0.1 to 1.5; the study's resolution = 0.1 holds every value"
+    ]
+    ended = check(tmp_path, "key,balance\na,1.5\n", LINKED)
+    assert isinstance(ended.exception, ConfigError)
+    assert "a node's configuration was expected" in str(ended.exception)

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tests.support.linked import LinkedPair, LinkedRun
+from tests.support.linked import NOW, LinkedPair, LinkedRun
+from tests.support.people import linked_study
 from umpc.crypto import field
+from umpc.dealer.people import PeopleDealer
 from umpc.errors import FailedCheck, MessageRefused, RemoteProtocolError, StudyError
 from umpc.people import messages
 from umpc.people.linked import HEAD_BYTES, RowList
 from umpc.protocols.grid.binding import grid_of
-from umpc.protocols.people.terms import check_box_keys
+from umpc.protocols.people.settings import seconds_of
+from umpc.protocols.people.terms import check_box_keys, key_bytes_of, messages_of, terms_of
+from umpc.protocols.registry import checked
 from umpc.simulation import AUTHORITY
 from umpc.study.settings import HONEST, LYING_NODES
 from umpc.testing import without
@@ -89,9 +94,8 @@ def test_a_list_is_made_once_whatever_the_table_has_later(pair):
     found.values[0] = (found.values[0] + 1) % 4
     found.restart(0)
     again = found.listed(0)
-    assert first != again, "the box is another one"
+    assert first == again
     assert found.listed(1) and found.reads == [1, 1]
-    assert found.count(1, first) == found.count(1, again), "and has the same list"
 
 
 def test_the_numbers_of_equal_values_are_uniform(pair):
@@ -110,8 +114,7 @@ def test_a_site_signs_one_pair_of_lists(pair):
     assert found.listed(0)
     statement, signature = found.count(0, honest)
     text = own_list(found, 1)
-    other = text[:-4] + bytes([text[-4] ^ 1, 0, 0, 0])
-    forged = messages.seal_list(found.survey, 0, found.box_key(0), other, bytes(31) + b"\1")
+    forged = found.sealed(1, text[:-4] + bytes([text[-4] ^ 1, 0, 0, 0]))
     with pytest.raises(StudyError, match="has signed another list"):
         found.count(0, forged)
     found.restart(0)
@@ -120,11 +123,10 @@ def test_a_site_signs_one_pair_of_lists(pair):
 
 
 def test_a_coordinator_that_brings_one_site_another_list_has_no_two_signatures(pair):
-    """Its own list goes to the first site. Both sign, and neither adds up."""
+    """The second site helps it, and makes another list. Both sign, and neither adds up."""
     found = pair()
     lists = [found.listed(side) for side in (0, 1)]
-    other = own_list(found, 1)[:HEAD_BYTES] + bytes(4 * ROWS)
-    forged = messages.seal_list(found.survey, 0, found.box_key(0), other, bytes(31) + b"\1")
+    forged = found.sealed(1, own_list(found, 1)[:HEAD_BYTES] + bytes(4 * ROWS))
     signed = [found.count(0, forged), found.count(1, lists[0])]
     assert signed[0][0] != signed[1][0]
     for side in (0, 1):
@@ -133,6 +135,36 @@ def test_a_coordinator_that_brings_one_site_another_list_has_no_two_signatures(p
                 found.add_up(both, side)
     with without("both signed the people"):
         found.add_up(signed, 0)  # it would add up what the second site has not sent
+
+
+def test_the_coordinator_cannot_try_a_guess_of_all_keys(pair):
+    """The answer to a list would say whether it has the site's keys: only the other site asks."""
+    found = pair()
+    assert found.listed(0)
+    guess = bytes(32) + own_list(found, 0)[32:HEAD_BYTES] + bytes(4 * ROWS)
+    forged = messages.seal_list(found.survey, 0, found.box_key(0), guess, bytes(31) + b"\1")
+    renamed = found.box_key(1) + forged[32:]
+    for sealed, words in ((forged, "not sealed by the other site"), (renamed, "does not open")):
+        with pytest.raises(StudyError, match=words):
+            found.count(0, sealed)
+    with without("a list is sealed by the other site"):
+        assert found.count(0, forged)
+
+
+def test_no_list_leaves_and_none_is_signed_after_the_closing_time(pair):
+    found = pair()
+    lists = [found.listed(side) for side in (0, 1)]
+    signed = found.count(1, lists[0])
+    found.now = float(seconds_of(terms_of(found.study).closes))
+    for late in (lambda: found.listed(0), lambda: found.count(0, lists[1])):
+        with pytest.raises(StudyError, match="until the study's closing time"):
+            late()
+    assert found.stores[1].count(found.survey.hash, [], "") == signed
+
+
+def test_without_a_list_a_site_says_that_it_has_not_signed(pair):
+    found = pair()
+    assert found.stores[0].count(found.survey.hash, [], "") == (b"", b"")
 
 
 @dataclass
@@ -177,6 +209,22 @@ def test_nobody_fetches_a_secret_of_a_linked_row(pair):
     found = pair()
     with pytest.raises(MessageRefused, match="linked rows"):
         found.dealer.secrets(found.survey.hash, [(0, bytes(32), bytes(64))])
+
+
+def test_a_site_that_has_all_keys_gets_none_again_whatever_the_other_one_says(tmp_path):
+    """It may have lost its list: another one under these keys would show what has changed."""
+    study = checked(linked_study())
+    survey, (first, second) = messages_of(study), (node.name for node in study.nodes)
+    with closing(PeopleDealer(tmp_path, now=lambda: NOW)) as dealer:
+        dealer.open_study(study, ())
+        assert list(dealer.deal(survey.hash, second, 0))
+        begun = dealer.deal(survey.hash, second, 0)
+        assert next(begun)
+        assert list(dealer.deal(survey.hash, second, survey.places * key_bytes_of(study))) == []
+        for again in (lambda: dealer.deal(survey.hash, second, 0), lambda: next(begun)):
+            with pytest.raises(RemoteProtocolError, match="this site of linked rows"):
+                again()
+        assert list(dealer.deal(survey.hash, first, 0)), "the other one has not said so"
 
 
 # --- a site that lies

@@ -38,7 +38,7 @@ def row_list(study, side, seed, keys, values, nonce) -> bytes:
 
 
 def open_list(study, side, secret, sealed) -> bytes:
-    return messages.open_list(survey_of(study), side, secret, sealed)
+    return messages.open_list(survey_of(study), side, secret, sealed, study["box_keys"][1 - side])
 
 
 def check_list(study, side, text) -> list[int]:
@@ -58,11 +58,11 @@ def run(study, seeds, keys, values, owns, dealt) -> dict[str, Any]:
         for side in (0, 1)
     ]
     sealed = [
-        messages.seal_list(survey, 1 - side, study["box_keys"][1 - side], text, own["sealing"])
+        messages.seal_list(survey, 1 - side, study["box_keys"][1 - side], text, own["box_secret"])
         for side, (text, own) in enumerate(zip(texts, owns, strict=True))
     ]
     lists = [RowList(cells, text) for cells, text in zip(study["widths"], texts, strict=True)]
-    numbers = linked.numbers_of(lists, slice(None))
+    numbers = linked.numbers_of(lists)
     tree = FixedKeyHash(survey.hash_key)
     both = [messages.roots(survey, seed, 0, survey.places) for seed in seeds]
     r, s = (np.array(coordinates(study, side, seeds[side]), np.uint64) for side in (0, 1))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +16,7 @@ from umpc.crypto.signing import Credentials
 from umpc.dealer.people import PeopleDealer
 from umpc.node.linked_store import LinkedStore
 from umpc.people.linked import keys_digest
+from umpc.people.messages import seal_list
 from umpc.protocols.people.settings import seconds_of
 from umpc.protocols.people.split import split_of
 from umpc.protocols.people.terms import columns_of, key_bytes_of, messages_of, with_counted
@@ -29,7 +32,7 @@ class LinkedPair:
     """A dealer and two sites. Args: values: x of each row, at the first site, and y."""
 
     def __init__(self, folder: Path, values: list[np.ndarray], adversary: str = HONEST, **bounds):
-        self.folder, self.values = folder, values
+        self.folder, self.values, self.now = folder, values, NOW
         self.rows = len(values[0])
         facts = {"adversary": adversary, "epsilon": LOUD, **bounds}
         self.study = checked(with_terms(linked_study(**facts), rows=self.rows))
@@ -46,7 +49,7 @@ class LinkedPair:
 
     def store(self, side: int) -> LinkedStore:
         folder = self.folder / self.names[side]
-        return LinkedStore(folder, self.names[side], lambda: self.owns[side], now=lambda: NOW)
+        return LinkedStore(folder, self.names[side], lambda: self.owns[side], now=lambda: self.now)
 
     def _open(self, side: int) -> None:
         store, study_hash = self.stores[side], self.survey.hash
@@ -69,6 +72,13 @@ class LinkedPair:
 
     def box_key(self, side: int) -> bytes:
         return self.stores[side].opened(self.survey.hash)[0]
+
+    def sealed(self, side: int, text: bytes) -> bytes:
+        """A list of any text, sealed by a site that lies."""
+        file = self.folder / self.names[side] / "people.sqlite"
+        with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as db:
+            ((secret,),) = db.execute("SELECT box_secret FROM studies")
+        return seal_list(self.survey, 1 - side, self.box_key(1 - side), text, secret)
 
     def listed(self, side: int) -> bytes:
         """A site's list, sealed to the other one."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import os
 import sqlite3
 from collections.abc import Mapping, Sequence
@@ -9,12 +11,22 @@ from contextlib import closing
 from pathlib import Path
 
 import numpy as np
+from click.testing import CliRunner
 
 from tests.support.ports import reserved_address
 from tests.system.forked import Forked
 from umpc.api.study import ProposedStudy
+from umpc.cli.main import umpc
+from umpc.coordinator.people import BoxKey, open_people
+from umpc.coordinator.studyfile import load_study_file
 from umpc.deployment.processes import Deployment, Served, stop
+from umpc.proto.v1 import umpc_pb2 as pb
+from umpc.protocols.people.terms import survey_of
+from umpc.study.document import Study
 from umpc.study.report import Report
+from umpc.transport.identity import Identity, load_identity
+from umpc.transport.stream import RpcStream, as_received
+from umpc.transport.tls import node_stub
 
 NAMES = ("west", "east")
 FIELDS = ("age", "balance")
@@ -118,6 +130,51 @@ class Linked:
         proposed.returning = 0
         return proposed.report(progress=False)
 
+    def document(self, path: Path) -> Study:
+        """A study as sites see it before they have signed."""
+        return survey_of(load_study_file(path).study("coordinator"))
+
+    def decide(self, path: Path, word: str, *more: str) -> None:
+        """Both administrators accept or reject a study. Args: more: options."""
+        for name in NAMES:
+            config = str(self.folder / f"{name}.toml")
+            study = self.document(path).hash.hex()[:16]
+            done = CliRunner().invoke(umpc, ["approve", word, "--config", config, *more, study])
+            assert done.exit_code == 0, done.output
+
+    def open(self, path: Path) -> tuple[BoxKey, ...]:
+        """Open a study at the dealer and both sites, and do nothing else."""
+        return asyncio.run(open_people(self.document(path), lambda: (), self.identity))
+
+    def listed(self, path: Path, side: int, opened: Sequence[BoxKey]) -> bytes:
+        """The first part of a site's list, which a coordinator asks for without opening."""
+        study = self.document(path)
+        keys = [
+            pb.PeopleOpened(box_key=one.key, certificate=one.certificate, signature=one.signature)
+            for one in opened
+        ]
+
+        async def asked() -> bytes:
+            stream: RpcStream = RpcStream(NAMES[side], "compare", as_received)
+            try:
+                await stream.connect(self.identity, "node", study.nodes[side].address)
+                request = pb.PeopleStudy(hash=study.hash, opened=keys)
+                stream.begin(node_stub(stream.channel).ListPeople(request))
+                return (await stream.next("compare", 60)).data
+            finally:
+                await stream.close()
+
+        return asyncio.run(asked())
+
+    @property
+    def identity(self) -> Identity:
+        return load_identity(self.folder / "coordinator", "coordinator")
+
+    def events(self, name: str) -> list[str]:
+        """The events of a site's audit trail."""
+        trail = self.folder / f"{name}-ledger.sqlite.audit"
+        return [json.loads(line)["event"] for line in trail.read_text().splitlines()]
+
     @property
     def tau(self) -> float:
         """Kendall's tau a of all pairs, in the clear, at the study's cut points."""
@@ -137,5 +194,4 @@ class Linked:
 
     def spent(self, name: str) -> int:
         """The studies that a running site has charged for, by its audit trail."""
-        trail = self.folder / f"{name}-ledger.sqlite.audit"
-        return sum('"event":"charge"' in line for line in trail.read_text().splitlines())
+        return self.events(name).count("charge")

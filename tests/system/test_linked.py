@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.tables import AT_HAND
 from tests.system.linked_lab import NAMES, Linked
-from umpc.errors import StudyError, TransportError
+from umpc.errors import ApprovalPending, PolicyRefused, StudyError, TransportError
 from umpc.study.settings import HONEST, LYING_NODES
 
 
@@ -55,12 +55,46 @@ def test_age_at_one_site_and_balance_at_the_other_are_the_clear_tau(lab, tmp_pat
 # --- what goes wrong
 
 
+def sixty_rows() -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(60)
+    age, balance = rng.integers(18, 90, 60), rng.integers(-3000, 9000, 60)
+    return {"age": age, "balance": balance + 40 * age}
+
+
 @pytest.fixture
 def made(lab) -> Linked:
     """Provide 60 rows, at sites that run."""
-    rng = np.random.default_rng(60)
-    age, balance = rng.integers(18, 90, 60), rng.integers(-3000, 9000, 60)
-    return lab({"age": age, "balance": balance + 40 * age}).start()
+    return lab(sixty_rows()).start()
+
+
+def test_a_list_that_was_made_leaves_no_more_once_the_approval_is_withdrawn(lab):
+    made = lab(sixty_rows()).start("[policy]\napproval = true\n")
+    with pytest.raises(ApprovalPending):
+        made.open(made.study())
+    made.decide(made.study(), "accept")
+    made.restart("east", "linked-listed:kill")
+    opened = made.open(made.study())
+    with pytest.raises(TransportError):
+        made.listed(made.study(), 1, opened)
+    assert made.events("east").count("listed") == 0
+    made.restart("east")
+    assert made.listed(made.study(), 1, opened)
+    assert made.events("east").count("listed") == 1
+    made.decide(made.study(), "reject", "--reason", "no")
+    with pytest.raises(PolicyRefused):
+        made.listed(made.study(), 1, opened)
+    assert made.events("east").count("listed") == 1
+
+
+def test_a_study_that_ends_well_refuses_nothing(made):
+    made.restart("east", "people-part-added:kill")
+    with pytest.raises(TransportError):
+        made.run(made.study())
+    made.restart("east")
+    made.run(made.study())
+    made.run(made.study())
+    for name in NAMES:
+        assert "refusal" not in made.events(name) and "listed" in made.events(name)
 
 
 def test_a_site_without_a_row_is_refused_before_anything_is_signed(made):

@@ -14,7 +14,7 @@ from fractions import Fraction
 from math import isfinite, isinf, isnan
 from pathlib import Path
 
-from umpc.coordinator.studyfile import load_field_entries, read_values
+from umpc.coordinator.studyfile import load_field_entries, load_study_file, read_values
 from umpc.coordinator.studyfile_entries import FieldEntry
 from umpc.errors import ConfigError, EmptyTable, NotNumeric
 from umpc.node.config import NodeConfig, choose_dataset, load_datasets
@@ -23,6 +23,7 @@ from umpc.node.table.reading import read_columns
 from umpc.node.table.resolution import Resolution, count_merged, find_resolution, is_held
 from umpc.node.table.source import OwnersTable, TableSource
 from umpc.node.table.survey import Spelling
+from umpc.protocols.registry import protocol_of
 from umpc.study.parts import exact
 from umpc.ustat.schema import check_words
 
@@ -37,8 +38,8 @@ def compare_table(study: Path, table: Path) -> Iterator[tuple[str, str]]:
     Raises: StudyError, ConfigError, DataError, UnknownField, EmptyTable; after the last field
         NotNumeric where most values of a field do not fit, in whatever way.
     """
-    entries = load_field_entries(study)
     source = _source(study, table)
+    entries = _entries(study, table)
     misfits = yield from compare_fields(entries, source)
     if misfits:
         raise OwnersTable("", source.path).error(
@@ -70,6 +71,24 @@ def compare_fields(
         if 2 * found.misfits(entry) > len(found.texts):
             misfits.append(entry.name)
     return misfits
+
+
+def _entries(study: Path, table: Path) -> list[FieldEntry]:
+    """The study's fields; of linked rows only those of the table's site.
+
+    Raises: as `compare_table`.
+    """
+    entries = load_field_entries(study)
+    if "linked" not in read_values(study):
+        return entries
+    if table.suffix != ".toml":
+        raise ConfigError(
+            f"--table {table}: a node's configuration was expected. The fields of linked rows lie "
+            "at two sites, and the node's name tells which ones are in its table"
+        )
+    document = load_study_file(study).study("coordinator")
+    own = protocol_of(document).columns_read(document, _dataset(study, table).name)
+    return [entry for entry in entries if entry.name in own]
 
 
 def _source(study: Path, table: Path) -> TableSource:

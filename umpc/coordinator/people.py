@@ -127,6 +127,8 @@ async def _signed(
         nodes, "compare", lambda link: link.count(survey.hash, other[link.node.name])
     )
     names = " and ".join(node.name for node in survey.nodes)
+    if not all(one.statement for one in signed):
+        raise StudyError(f"{names} have not both signed their linked rows yet: run the study again")
     certificates = [one.certificate for one in signed]
     points = points_of(survey, certificates, verifier_of(identity), names)
     statement, signatures = signed[0].statement, [one.signature for one in signed]

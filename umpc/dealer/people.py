@@ -270,7 +270,8 @@ class PeopleDealer(Disk):
         if not found:
             raise StudyError(
                 "the dealer has no keys of this study of people, or has forgotten them 30 days "
-                "after its closing time: make a new study, and people must come again"
+                "after its closing time: make a new study, and people must come again, "
+                "or sites link their rows again"
             )
         return int.from_bytes(found[0][0], "little")
 
@@ -393,11 +394,15 @@ def _refusal(
 
 def _check_due(kept: DealtSurvey, aggregator: str, already: int) -> None:
     """An aggregator may get the keys from this byte on. Raises: RemoteProtocolError."""
-    if not 0 <= already <= kept.dealt or (kept.confirmed == BOTH and already < kept.total):
+    # a site that made a list of linked rows, and lost it, would make another one with these keys
+    last = 1 << kept.nodes.index(aggregator) if kept.widths else BOTH
+    ended = kept.confirmed & last == last and already < kept.total
+    if not 0 <= already <= kept.dealt or ended:
         raise RemoteProtocolError(
             f"{aggregator} says that it has {already} bytes of keys of people. The dealer has "
-            f"dealt {kept.dealt}, and deals none once both aggregators have said that they have "
-            "all. If one has lost them, the study needs another name, and new answers",
+            f"dealt {kept.dealt}, and deals none once both aggregators, or this site of linked "
+            "rows, have said that they have all. If one has lost them, the study needs another "
+            "name, and people must answer again",
             culprit=aggregator,
         )
 

@@ -298,14 +298,13 @@ class Admission:
         return records
 
     def keyed_rows(self, study: Study) -> KeyedRows:
-        """Return the keys and cells of the linked rows of a study that was opened.
+        """Return the keys and cells of the linked rows of a study that `admit` has allowed.
 
         These are the complete rows of the table, each with another key. The key's column is the
         administrator's, and the number of rows is told.
 
-        Raises: StudyError for another number of them than the study has; as `admit` and `load`.
+        Raises: StudyError for another number of them than the study has; as `load`.
         """
-        self.admit(study)
         count_fields(self._ledger, study, self.name)
         place, split, side = self.config.linked, split_of(study), study.index_of(self.name)
         assert place is not None  # `_check_kind`
@@ -392,8 +391,9 @@ class Admission:
         protocol = protocol_of(study)
         if self._people_of(study) and (fewest := terms_of(study).fewest) < policy.min_records:
             raise PolicyRefused(
-                f"{self.name} takes part for {policy.min_records} people or more (min_records "
-                f"under [policy]), and the study has a result from {fewest} on; raise fewest",
+                f"{self.name} takes part for {policy.min_records} people or linked rows, or more "
+                f"(min_records under [policy]), and the study has a result from {fewest} on; raise "
+                "fewest, or link more rows",
                 culprit=self.name,
                 step="propose",
             )

@@ -39,7 +39,7 @@ from umpc.protocols.people.terms import (
     points_of,
     survey_of,
 )
-from umpc.protocols.registry import check_new_run, decode_study, delta_of
+from umpc.protocols.registry import check_new_run, decode_study, delta_of, protocol_of
 from umpc.study.document import Study, dealer_of
 from umpc.study.sizes import Sizes
 from umpc.transport.blocking import KEY_BYTES, progress, pulled, told
@@ -160,6 +160,7 @@ class PeopleCalls:
             store = await asyncio.to_thread(self._opened, call, request.hash)
             if isinstance(store, LinkedStore):
                 rows = await asyncio.to_thread(self._linked, call, store, request)
+                await call.record(about("listed", call.study, call.caller))
             else:
                 await asyncio.to_thread(store.close_study, request.hash)
                 rows = await asyncio.to_thread(store.rows, request.hash)
@@ -171,6 +172,8 @@ class PeopleCalls:
         """The site's list, sealed to the other one, in parts."""
         study, dataset = call.known, call.dataset
         assert dataset is not None  # `_opened`
+        # also a list that was made before: the approval may be withdrawn
+        dataset.admission.admit(study)
         verify = credentials_of(self.identity).verify
         check_box_keys(study, request.opened, verify, call.caller)
         other = request.opened[1 - study.index_of(self.identity.name)]
@@ -209,7 +212,8 @@ class PeopleCalls:
                 context, "add up", lambda tell: store.add_up(request.hash, *signed, tell, add)
             )
             n = int.from_bytes(request.statement[:8], "little")
-            await call.record(about("counted", call.study, call.caller, f"{n} people"))
+            counted = f"{n} {protocol_of(call.known).counted}"
+            await call.record(about("counted", call.study, call.caller, counted))
             await context.write(pb.PeopleOpening(opened=pb.PeopleOpened()))
 
     def _opened(self, call: _Call, study_hash: bytes) -> PeopleStore:

@@ -633,7 +633,8 @@ class PeopleStore(Disk):
             raise StudyError(
                 f"{self._name} opened the check of this study's people, and it has not passed: an "
                 "aggregator or the coordinator lied, or the line was cut just then. It then "
-                "opens no other one. Make a new study under another name: people must come again"
+                "opens no other one. Make a new study under another name: people must come again, "
+                "or sites link their rows again"
             )
 
     # --- forgetting -------------------------------------------------------------------------------
@@ -718,7 +719,8 @@ class PeopleStore(Disk):
         if kept.state < ADDED and kept.closes + KEPT_SECONDS < self._now():
             raise StudyError(
                 f"{self._name} forgets what people sent 30 days after the closing time, which was "
-                f"{_text(kept.closes)}: make a new study, and people must come again"
+                f"{_text(kept.closes)}: make a new study under another name, and people "
+                "must come again, or sites link their rows again"
             )
         return kept
 

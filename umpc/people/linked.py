@@ -67,10 +67,9 @@ class RowList:
         numbers = (values + np.uint64(cells) - hidden) % np.uint64(cells)
         return cls(cells, nonce + keys + numbers.astype("<u4").tobytes())
 
-    def numbers(self, places: slice = slice(None)) -> WordArray:
-        """Those of these places, uint64, below `cells`."""
-        found = np.frombuffer(self.text, dtype="<u4", offset=HEAD_BYTES)
-        return found[places].astype(np.uint64)
+    def numbers(self) -> WordArray:
+        """Those of all rows, uint64, below `cells`."""
+        return np.frombuffer(self.text, dtype="<u4", offset=HEAD_BYTES).astype(np.uint64)
 
     def check(self, survey: Survey, other: str) -> None:
         """A list that came has a number for each row.
@@ -94,8 +93,8 @@ class RowList:
         if self.text[keys] != own.text[keys]:
             raise StudyError(
                 f"the keys of {other} are not those of this site, though there are as many: "
-                "nothing was signed. Both sites must list the same rows; compare how keys are "
-                "written"
+                "nothing was signed. Compare how keys are written, and correct the table. A site "
+                "keeps its list, so make a new study under another name"
             )
 
 
@@ -109,7 +108,7 @@ def linked_statement(survey: Survey, dealt: bytes, lists: Sequence[RowList]) -> 
     return survey.places.to_bytes(8, "little") + fixed
 
 
-def numbers_of(lists: Sequence[RowList], places: slice) -> WordArray:
-    """The numbers of these rows, uint64. Args: lists: of both sites, in the study's order."""
+def numbers_of(lists: Sequence[RowList]) -> WordArray:
+    """The rows' numbers, uint64. Args: lists: of both sites, in the study's order."""
     first, second = lists
-    return first.numbers(places) * np.uint64(second.cells) + second.numbers(places)
+    return first.numbers() * np.uint64(second.cells) + second.numbers()

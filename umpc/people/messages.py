@@ -300,16 +300,26 @@ def check_again(former: bytes, opened: OpenedBox) -> None:
 
 
 def seal_list(survey: Survey, side: int, box_key: bytes, text: bytes, box_secret: bytes) -> bytes:
-    """A site's list of linked rows, for the other site alone.
+    """A site's list of linked rows, for the other site alone, which knows who sealed it.
 
-    Args: side: the receiver's. box_key: its key. box_secret: 32 random bytes for this text alone.
+    Args: side: the receiver's. box_key: its key. box_secret: of the sender's own box key. A study
+    has one text under both keys.
     """
     # spec/linked.py, `seal_list`
     return _seal("list of rows", (survey.hash, side), box_key, box_secret, text)
 
 
-def open_list(survey: Survey, side: int, box_secret: bytes, sealed: bytes) -> bytes:
-    """A list in the box of `seal_list`. Raises: StudyError."""
+def open_list(survey: Survey, side: int, box_secret: bytes, sealed: bytes, sender: bytes) -> bytes:
+    """A list in the box of `seal_list`. Args: sender: the other site's box key.
+
+    Raises: StudyError.
+    """
+    # spec/linked.py, `open_list`: others could try guesses of all keys on the answer
+    if sealed[:32] != sender:
+        raise StudyError(
+            "a list of linked rows came that is not sealed by the other site: run the study again, "
+            "and ask the coordinator who made the list if it comes again"
+        )
     try:
         return _unseal("list of rows", (survey.hash, side), box_secret, sealed, len(sealed))
     except (InvalidTag, ValueError) as error:

@@ -169,7 +169,8 @@ class CheckedTotal:
 
 FAILED = (
     "an aggregator or the coordinator lied, or a machine of theirs failed, and nobody can say who. "
-    "No share was made. The answers are spent: make a new study, and people must come again"
+    "No share was made. The answers are spent: make a new study, and people must come again, or "
+    "sites link their rows again"
 )
 
 

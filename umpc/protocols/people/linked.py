@@ -30,7 +30,7 @@ class LinkedProtocol(PeopleProtocol):
     several = "Somebody with several rows has this epsilon once for each row."
     told = (
         "The number of linked rows is public. Each site learns whether the other one has exactly "
-        "the same keys."
+        "the same keys, and by trying keys that it knows also which row is missing."
     )
 
     def read_lists(
