@@ -90,7 +90,7 @@ LINES = sorted(
     {
         line.strip()
         for path in DOCUMENTS
-        for line in COMMAND.findall(path.read_text(encoding="utf-8"))
+        for line in COMMAND.findall(path.read_text(encoding="utf-8").replace("\\\n", " "))
     }
 )
 
