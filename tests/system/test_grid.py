@@ -167,11 +167,10 @@ def in_the_clear_of(lab: Lab, names: Any) -> float:
 
 
 def changed(parts: Iterable[Encoded], change: Callable[[Frame], Frame]) -> Iterator[Encoded]:
-    """Encoded parts of a total with other frames."""
+    """Encoded parts of a total with other frames. All other messages stay as they are."""
     for part in parts:
         message = codec.decode_coordinator(*part)
-        assert isinstance(message, m.Part)
-        yield encoded(m.Part(change(message.frame)))
+        yield encoded(m.Part(change(message.frame))) if isinstance(message, m.Part) else part
 
 
 def two_totals(node: str, frame: Frame) -> Frame:
