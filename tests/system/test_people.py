@@ -342,7 +342,9 @@ def test_tables_and_people_do_not_mix(survey, tmp_path):
     study = lab.study()
     nodes = (study.nodes[0], Participant("table", lab.served["table"].address))
     of_table = decode_study(study.replaced(nodes=nodes).encode())
-    with pytest.raises(StudyError, match="table has a table, and this study is of people's"):
+    with pytest.raises(
+        StudyError, match="table has a table, and this study needs messages of people"
+    ):
         lab.open(of_table)
     with pytest.raises(StudyError, match="has messages of people, and no table"):
         lab.run(lab.grid_study())

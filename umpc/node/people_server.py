@@ -39,7 +39,7 @@ from umpc.protocols.people.terms import (
     points_of,
     survey_of,
 )
-from umpc.protocols.registry import check_new_run, decode_study, delta_of, protocol_of
+from umpc.protocols.registry import check_new_run, decode_study, delta_of
 from umpc.study.document import Study, dealer_of
 from umpc.study.sizes import Sizes
 from umpc.transport.blocking import KEY_BYTES, progress, pulled, told
@@ -212,8 +212,8 @@ class PeopleCalls:
                 context, "add up", lambda tell: store.add_up(request.hash, *signed, tell, add)
             )
             n = int.from_bytes(request.statement[:8], "little")
-            counted = f"{n} {protocol_of(call.known).counted}"
-            await call.record(about("counted", call.study, call.caller, counted))
+            whom = "linked rows" if isinstance(store, LinkedStore) else "people"
+            await call.record(about("counted", call.study, call.caller, f"{n} {whom}"))
             await context.write(pb.PeopleOpening(opened=pb.PeopleOpened()))
 
     def _opened(self, call: _Call, study_hash: bytes) -> PeopleStore:
