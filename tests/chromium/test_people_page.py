@@ -725,7 +725,10 @@ def test_a_script_in_the_markup_does_not_run(browser, address):
     context.close()
 
 
-@pytest.mark.parametrize("name", ["page.js", "page.css"])
+KINDS = {"page.js": "text/javascript", "page.css": "text/css", "study.json": "application/json"}
+
+
+@pytest.mark.parametrize("name", KINDS)
 def test_a_changed_program_does_not_run(browser, address, name):
     """page.html, whose digest is published, names the digests of the others."""
     context = browser.new_context(locale="en")
@@ -733,7 +736,7 @@ def test_a_changed_program_does_not_run(browser, address, name):
     page.route(
         f"**/{name}",
         lambda route: route.fulfill(
-            content_type="text/css" if name.endswith("css") else "text/javascript",
+            content_type=KINDS[name],
             body=route.fetch().text() + " ",
         ),
     )
@@ -742,6 +745,7 @@ def test_a_changed_program_does_not_run(browser, address, name):
     page.goto(address)
     page.wait_for_timeout(1200)
     assert any("integrity" in each for each in errors)
+    assert page.locator("#answer").is_visible() == (name == "page.css")
     context.close()
 
 
@@ -749,7 +753,7 @@ def test_texts_of_a_study_are_text(browser, identities):
     """A study's name and categories may be anything, and a field may have any name."""
     evil = "<img src=x onerror=alert(1)>"
     fields = (
-        FieldText.of_categories("toString", (evil, "{code}")),
+        FieldText.of_categories("toString", (evil, "{server}")),
         FieldText("x", "0", "10", whole=True),
     )
     study = people_study(

@@ -39,7 +39,7 @@ from umpc.errors import AddressInUse, ConfigError, StudyError
 from umpc.people import messages
 from umpc.people.device import check_invitation
 from umpc.people_page import server
-from umpc.people_page.contents import read_texts
+from umpc.people_page.contents import contents_of, read_texts
 from umpc.people_page.server import renewed_context
 from umpc.study.parts import FieldBins
 from umpc.study.settings import HONEST, LYING_NODES
@@ -117,15 +117,26 @@ class Browser:
 
 def test_one_digest_fixes_the_whole_program(served):
     _, headers, page = fetch(served)
-    code = hashlib.sha256(page).hexdigest()
-    shown = told(f"{served}study.json")[1]
-    assert shown["code"] == code
     named = dict(re.findall(r'(page\.(?:js|css))" integrity="sha256-([^"]+)"', page.decode()))
-    for name in ("page.js", "page.css"):
+    (named["study.json"],) = re.findall(r'data-study="sha256-([^"]+)"', page.decode())
+    for name in ("page.js", "page.css", "study.json"):
         _, _, data = fetch(served + name)
         assert named[name] == in_base64(hashlib.sha256(data).digest())
     policy = headers["Content-Security-Policy"]
     assert "default-src 'none'" in policy and "unsafe" not in policy and "http" not in policy
+
+
+def test_the_printed_digest_is_that_of_the_page_and_of_its_keys(doors, identities):
+    """Whoever has the invitation and the texts makes the same one, and other keys another one."""
+
+    def code(invitation):
+        found = contents_of(check_invitation(invitation), SERVER, read_texts(None))
+        assert hashlib.sha256(found.files["/"][0]).hexdigest() == found.code
+        return found.code
+
+    own = doors.invitation().encode()
+    assert code(own) == code(own)
+    assert code(own) != code(PageDoors(doors.study, identities).invitation().encode())
 
 
 def test_the_program_asks_nobody_else_and_writes_no_markup(served):
