@@ -118,15 +118,19 @@ export const readToken = async (text) => {
 
 // --- the cell of an answer, by what the server derived from the study ------------------------------
 
-export const unitsOf = (field, given) => {
+export const unitsOf = (field, given, point) => {
   if (field.hint === "choice") {
     if (!given) throw fault("choose_one");
     return BigInt(given);
   }
-  const [, sign, whole, part = ""] = /^([+-]?)(\d+)(?:[.,](\d+))?$/.exec(given.trim()) ?? [];
-  if (!whole) throw fault("number", field);
-  const above = BigInt(sign + whole + part) * BigInt(field.ratio[1]);
-  const below = 10n ** BigInt(part.length) * BigInt(field.ratio[0]);
+  const [, sign, whole, mark, part = ""] = /^([+-]?)(\d+)(?:([.,])(\d+))?$/.exec(given.trim()) ?? [];
+  const [over, under] = field.ratio.map(BigInt);
+  // three digits behind a mark are thousands, unless the step has them and the language the mark
+  const isFine = (100n * over) % under !== 0n;
+  const isGrouped = part.length === 3 && !(isFine && mark === point);
+  if (!whole || isGrouped || (mark && field.hint === "whole")) throw fault("number", field);
+  const above = BigInt(sign + whole + part) * under;
+  const below = 10n ** BigInt(part.length) * over;
   const units = above / below;
   if (above % below) throw fault("step", field);
   if (units < field.least || units > field.most) throw fault("range", field);
@@ -278,7 +282,7 @@ const checked = async (id, work) => {
 const entered = async () => {
   const units = Object.create(null);
   for (const [at, field] of study.fields.entries())
-    units[field.name] = await checked(`field${at}`, (given) => unitsOf(field, given));
+    units[field.name] = await checked(`field${at}`, (given) => unitsOf(field, given, text("point")));
   const token = await checked("token", readToken);
   await checked("sure", () => {
     if (!$("sure").checked) throw fault("tick");
@@ -324,8 +328,9 @@ const show = async (place) => {
 
 // send again what waits, now and until all of it has arrived
 let timer;
-const resume = async () => {
+const sendAll = async () => {
   clearTimeout(timer);
+  let waits = false;
   for (const kept of await readAll()) {
     if (!kept.boxes) continue;
     try {
@@ -335,11 +340,15 @@ const resume = async () => {
     } catch (error) {
       say($("status"));
       complain(error);
-      timer = setTimeout(resume, 10000);
+      waits = true;
     }
     await show(kept.place);
   }
+  if (waits) timer = setTimeout(resume, 10000);
 };
+// one at a time: the next one begins when the former one has ended
+let sending = Promise.resolve();
+const resume = () => (sending = sending.then(sendAll, sendAll));
 
 const submitted = async (event) => {
   event.preventDefault();
