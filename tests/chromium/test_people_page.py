@@ -686,6 +686,9 @@ def test_two_tabs_make_one_number(browser, address, doors):
             each.get_by_role("button", name="Send my answer").click()
         for each in (page, other):
             each.get_by_text("Your receipt").first.wait_for()
+        other.get_by_text("That answer stands, and this one was not sent.").wait_for()
+        arrived(page)
+        assert page.locator("#fault").inner_text() == other.locator("#status").inner_text() == ""
     for boxes in doors.boxes:
         assert len(set(boxes[19])) == 1
 

@@ -123,6 +123,7 @@ def test_one_digest_fixes_the_whole_program(served):
         _, _, data = fetch(served + name)
         assert named[name] == in_base64(hashlib.sha256(data).digest())
     policy = headers["Content-Security-Policy"]
+    assert '<form id="answer" autocomplete="off"' in page.decode(), "no answer in saved forms"
     assert "default-src 'none'" in policy and "unsafe" not in policy and "http" not in policy
 
 

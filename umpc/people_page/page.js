@@ -4,7 +4,7 @@
 //   {place, device}                the key that asks for the secret: the dealer answers no other one
 //   {place, receipt, boxes}        both boxes: only these bytes leave, however often
 //   {place, receipt, signatures}   both receipts: boxes are deleted
-// Token, answer, secret and nonce are never stored.
+// Token, answer, secret and nonce are never stored here; page.html keeps them out of saved forms.
 
 // --- bytes ---------------------------------------------------------------------------------------
 
@@ -182,11 +182,11 @@ const call = async (path, ...body) => {
   return Uint8Array.fromBase64(found.data);
 };
 
-// two tabs must never make two numbers, so a lock keeps them apart
+// two tabs must never make two numbers, so a lock keeps them apart; false: there is one already
 const makeBoxes = ({ place, seed, units }) =>
   navigator.locks.request(`umpc ${study.id} ${place}`, async () => {
     const kept = (await read(place)) ?? { place, device: random() };
-    if (kept.receipt) return;
+    if (kept.receipt) return false;
     await keep(kept);
     const [device, signature] = await request(study, place, seed, kept.device);
     const sealed = await call("relay/2", place, device.toBase64(), signature.toBase64());
@@ -197,6 +197,7 @@ const makeBoxes = ({ place, seed, units }) =>
     const number = (cellOf(study, units) - (await offset(study, place, secret)) + cells) % cells;
     const made = await message(study, place, number, random(), seed, [random(), random()]);
     await keep({ place, ...made });
+    return true;
   });
 
 const deliver = async ({ place, receipt, boxes }) => {
@@ -357,8 +358,9 @@ const submitted = async (event) => {
   $("send").disabled = true;
   say($("fault"));
   say($("status"), "sending");
+  let isFirst;
   try {
-    await makeBoxes(answer);
+    isFirst = await makeBoxes(answer);
   } catch (error) {
     say($("status"));
     return complain(error, "not_sent").scrollIntoView({ block: "center" });
@@ -370,6 +372,10 @@ const submitted = async (event) => {
   $("answer").hidden = true;
   await show(answer.place);
   await resume();
+  if (!isFirst) {
+    say($("status"));
+    return complain(fault("answered")).scrollIntoView({ block: "center" });
+  }
   $(`place${answer.place}`).focus();
 };
 
