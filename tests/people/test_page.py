@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import hashlib
+import http.client
 import json
 import os
 import re
@@ -12,9 +14,11 @@ import signal
 import socket
 import ssl
 import subprocess
+import threading
 import time
 import urllib.error
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -237,6 +241,29 @@ def test_one_that_is_down_is_named_and_asked_anew(served, doors):
     assert doors.cell(2) == 5
 
 
+def test_one_that_is_silent_holds_up_no_list_of_the_other(doors):
+    doors.is_counted = True
+    asked, may_end = threading.Event(), threading.Event()
+
+    async def connect(address, ca, name, role):
+        if name == "node-0":
+            asked.set()
+            await asyncio.to_thread(may_end.wait, 30)
+        return await doors.connect(address, ca, name, role)
+
+    page = people_page(doors, connect=connect)
+    with in_thread(page) as address, ThreadPoolExecutor() as pool:
+        waiting = pool.submit(told, f"{address}counted/0/1")
+        assert asked.wait(10)
+        assert told(f"{address}counted/1/1") == (200, {"data": ""})
+        assert not waiting.done()
+        doors.down = {"node-0"}
+        may_end.set()
+        assert waiting.result() == (503, {"kind": "down", "name": "node-0"})
+        doors.down = set()
+        assert told(f"{address}counted/0/1") == (200, {"data": ""}), "a failure is not kept"
+
+
 # --- what it bounds -------------------------------------------------------------------------------
 
 
@@ -279,6 +306,21 @@ def test_behind_a_proxy_each_caller_has_its_own_bound(doors, limit, tmp_path, be
         assert (429 in found) == (not behind)
         one = [{"X-Forwarded-For": f"9.9.9.{k}, 10.1.1.1"} for k in range(40)]
         assert 429 in [fetch(address, headers=each)[0] for each in one]
+
+
+def test_a_proxy_that_writes_a_line_of_its_own_is_believed(doors, limit):
+    limit(server, MOST_PER_SECOND=3)
+    with in_thread(people_page(doors)) as address:
+        found = []
+        for k in range(40):
+            line = http.client.HTTPConnection(*_host(address), timeout=10)
+            line.putrequest("GET", "/")
+            for caller in (f"9.9.9.{k}", "10.1.1.1"):
+                line.putheader("X-Forwarded-For", caller)
+            line.endheaders()
+            found.append(line.getresponse().status)
+            line.close()
+        assert 429 in found
 
 
 def test_a_connection_that_says_nothing_ends(doors, limit):
