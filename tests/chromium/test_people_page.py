@@ -263,6 +263,42 @@ def test_a_cell_is_that_of_the_studys_grid(browser, identities, study):
     assert len(set(found)) > 15
 
 
+@pytest.mark.parametrize(
+    ("hint", "step", "given", "point", "value"),
+    [
+        ("whole", "1/1", "50000", ".", 50000),
+        ("whole", "1/1", " +5 ", ".", 5),
+        ("whole", "1/1", "50,000", ".", None),
+        ("whole", "1/1", "50.000", ",", None),
+        ("whole", "1/1", "5.0", ".", None),
+        ("whole", "1/1", "1 000", ".", None),
+        ("decimal", "10/1", "50,000", ".", None),
+        ("decimal", "1/100", "3.5", ".", 350),
+        ("decimal", "1/100", "3,5", ".", 350),
+        ("decimal", "1/100", "3,50", ",", 350),
+        ("decimal", "1/100", "50,000", ".", None),
+        ("decimal", "1/100", "50.000", ",", None),
+        ("decimal", "1/100", "50.000", ".", None),
+        ("decimal", "1/100", "5,5,5", ",", None),
+        ("decimal", "1/1000", "1.234", ".", 1234),
+        ("decimal", "1/1000", "1,234", ",", 1234),
+        ("decimal", "1/1000", "1,234", ".", None),
+    ],
+)
+def test_thousands_are_never_taken_as_decimals(browser, address, hint, step, given, point, value):
+    field = {"hint": hint, "ratio": step.split("/"), "least": 0, "most": 10**7}
+    with person(browser) as page:
+        page.goto(address)
+        found = page.evaluate(
+            """async ([field, given, point]) => {
+              const p = await import("./page.js");
+              try { return Number(p.unitsOf(field, given, point)) } catch (e) { return e.kind }
+            }""",
+            [field, given, point],
+        )
+    assert found == ("number" if value is None else value)
+
+
 # --- a person's path ------------------------------------------------------------------------------
 
 
@@ -611,6 +647,33 @@ def test_a_receipt_that_was_lost_on_its_way_brings_the_same_bytes(browser, addre
     assert [len(set(each[18])) for each in doors.boxes] == [1, 1]
 
 
+def test_three_that_wait_are_each_sent_again_once_a_period(browser, address, doors):
+    doors.down = {"node-1"}
+    sent: list[int] = []
+
+    def note(request) -> None:
+        if request.url.endswith("/relay/1"):
+            sent.append(json.loads(request.post_data)[0])
+
+    with person(browser) as page:
+        page.clock.install()
+        for place in (30, 31, 32):
+            page.goto("about:blank")
+            answer(page, address, place)
+            page.locator(f"#place{place}").wait_for()
+        page.goto("about:blank")
+        page.on("request", note)
+        page.goto(address)
+        while len(sent) < 15:
+            page.clock.run_for(1000)
+        assert sent[:15] == [30, 31, 32] * 5, "nobody is sent twice before all are sent once"
+        doors.down = set()
+        page.get_by_role("button", name="Send again now").first.click()
+        arrived(page)
+        for place in (30, 31, 32):
+            page.locator(f"#place{place}").get_by_text("Your receipt").wait_for()
+
+
 def test_two_tabs_make_one_number(browser, address, doors):
     doors.slow = [0.5, 1]  # both ask, and the second one would make its boxes after the first
     with person(browser) as page:
@@ -623,6 +686,9 @@ def test_two_tabs_make_one_number(browser, address, doors):
             each.get_by_role("button", name="Send my answer").click()
         for each in (page, other):
             each.get_by_text("Your receipt").first.wait_for()
+        other.get_by_text("That answer stands, and this one was not sent.").wait_for()
+        arrived(page)
+        assert page.locator("#fault").inner_text() == other.locator("#status").inner_text() == ""
     for boxes in doors.boxes:
         assert len(set(boxes[19])) == 1
 
@@ -725,7 +791,10 @@ def test_a_script_in_the_markup_does_not_run(browser, address):
     context.close()
 
 
-@pytest.mark.parametrize("name", ["page.js", "page.css"])
+KINDS = {"page.js": "text/javascript", "page.css": "text/css", "study.json": "application/json"}
+
+
+@pytest.mark.parametrize("name", KINDS)
 def test_a_changed_program_does_not_run(browser, address, name):
     """page.html, whose digest is published, names the digests of the others."""
     context = browser.new_context(locale="en")
@@ -733,7 +802,7 @@ def test_a_changed_program_does_not_run(browser, address, name):
     page.route(
         f"**/{name}",
         lambda route: route.fulfill(
-            content_type="text/css" if name.endswith("css") else "text/javascript",
+            content_type=KINDS[name],
             body=route.fetch().text() + " ",
         ),
     )
@@ -742,6 +811,7 @@ def test_a_changed_program_does_not_run(browser, address, name):
     page.goto(address)
     page.wait_for_timeout(1200)
     assert any("integrity" in each for each in errors)
+    assert page.locator("#answer").is_visible() == (name == "page.css")
     context.close()
 
 
@@ -749,7 +819,7 @@ def test_texts_of_a_study_are_text(browser, identities):
     """A study's name and categories may be anything, and a field may have any name."""
     evil = "<img src=x onerror=alert(1)>"
     fields = (
-        FieldText.of_categories("toString", (evil, "{code}")),
+        FieldText.of_categories("toString", (evil, "{server}")),
         FieldText("x", "0", "10", whole=True),
     )
     study = people_study(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import hashlib
+import http.client
 import json
 import os
 import re
@@ -12,9 +14,11 @@ import signal
 import socket
 import ssl
 import subprocess
+import threading
 import time
 import urllib.error
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -39,7 +43,7 @@ from umpc.errors import AddressInUse, ConfigError, StudyError
 from umpc.people import messages
 from umpc.people.device import check_invitation
 from umpc.people_page import server
-from umpc.people_page.contents import read_texts
+from umpc.people_page.contents import contents_of, read_texts
 from umpc.people_page.server import renewed_context
 from umpc.study.parts import FieldBins
 from umpc.study.settings import HONEST, LYING_NODES
@@ -117,15 +121,27 @@ class Browser:
 
 def test_one_digest_fixes_the_whole_program(served):
     _, headers, page = fetch(served)
-    code = hashlib.sha256(page).hexdigest()
-    shown = told(f"{served}study.json")[1]
-    assert shown["code"] == code
     named = dict(re.findall(r'(page\.(?:js|css))" integrity="sha256-([^"]+)"', page.decode()))
-    for name in ("page.js", "page.css"):
+    (named["study.json"],) = re.findall(r'data-study="sha256-([^"]+)"', page.decode())
+    for name in ("page.js", "page.css", "study.json"):
         _, _, data = fetch(served + name)
         assert named[name] == in_base64(hashlib.sha256(data).digest())
     policy = headers["Content-Security-Policy"]
+    assert '<form id="answer" autocomplete="off"' in page.decode(), "no answer in saved forms"
     assert "default-src 'none'" in policy and "unsafe" not in policy and "http" not in policy
+
+
+def test_the_printed_digest_is_that_of_the_page_and_of_its_keys(doors, identities):
+    """Whoever has the invitation and the texts makes the same one, and other keys another one."""
+
+    def code(invitation):
+        found = contents_of(check_invitation(invitation), SERVER, read_texts(None))
+        assert hashlib.sha256(found.files["/"][0]).hexdigest() == found.code
+        return found.code
+
+    own = doors.invitation().encode()
+    assert code(own) == code(own)
+    assert code(own) != code(PageDoors(doors.study, identities).invitation().encode())
 
 
 def test_the_program_asks_nobody_else_and_writes_no_markup(served):
@@ -225,6 +241,29 @@ def test_one_that_is_down_is_named_and_asked_anew(served, doors):
     assert doors.cell(2) == 5
 
 
+def test_one_that_is_silent_holds_up_no_list_of_the_other(doors):
+    doors.is_counted = True
+    asked, may_end = threading.Event(), threading.Event()
+
+    async def connect(address, ca, name, role):
+        if name == "node-0":
+            asked.set()
+            await asyncio.to_thread(may_end.wait, 30)
+        return await doors.connect(address, ca, name, role)
+
+    page = people_page(doors, connect=connect)
+    with in_thread(page) as address, ThreadPoolExecutor() as pool:
+        waiting = pool.submit(told, f"{address}counted/0/1")
+        assert asked.wait(10)
+        assert told(f"{address}counted/1/1") == (200, {"data": ""})
+        assert not waiting.done()
+        doors.down = {"node-0"}
+        may_end.set()
+        assert waiting.result() == (503, {"kind": "down", "name": "node-0"})
+        doors.down = set()
+        assert told(f"{address}counted/0/1") == (200, {"data": ""}), "a failure is not kept"
+
+
 # --- what it bounds -------------------------------------------------------------------------------
 
 
@@ -267,6 +306,21 @@ def test_behind_a_proxy_each_caller_has_its_own_bound(doors, limit, tmp_path, be
         assert (429 in found) == (not behind)
         one = [{"X-Forwarded-For": f"9.9.9.{k}, 10.1.1.1"} for k in range(40)]
         assert 429 in [fetch(address, headers=each)[0] for each in one]
+
+
+def test_a_proxy_that_writes_a_line_of_its_own_is_believed(doors, limit):
+    limit(server, MOST_PER_SECOND=3)
+    with in_thread(people_page(doors)) as address:
+        found = []
+        for k in range(40):
+            line = http.client.HTTPConnection(*_host(address), timeout=10)
+            line.putrequest("GET", "/")
+            for caller in (f"9.9.9.{k}", "10.1.1.1"):
+                line.putheader("X-Forwarded-For", caller)
+            line.endheaders()
+            found.append(line.getresponse().status)
+            line.close()
+        assert 429 in found
 
 
 def test_a_connection_that_says_nothing_ends(doors, limit):

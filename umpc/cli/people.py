@@ -387,7 +387,7 @@ def page(
         done = asyncio.Event()
         end_at_signals(done)
         async with PeoplePage(contents).served(listen, tls) as address:
-            click.echo(f"ready: {address}\nSHA-256 of the page's program: {contents.code}")
+            click.echo(f"ready: {address}\nSHA-256 of the page and its keys: {contents.code}")
             click.echo(f"authority {_authority_of(contents.invited.invitation)}")
             await done.wait()
 

@@ -31,8 +31,8 @@ Texts = Mapping[str, Mapping[str, str]]
 class PeopleContents:
     """All that a browser may ask for.
 
-    files: path → content and media type. code: the SHA-256 of the program, in hexadecimal, which is
-    that of page.html, because it names the digests of page.js and page.css.
+    files: path → content and media type. code: the SHA-256 of page.html, in hexadecimal. It fixes
+    program, keys and texts, because page.html names the digests of the files that have them.
     """
 
     invited: Invited
@@ -85,23 +85,24 @@ def contents_of(invited: Invited, server: str, texts: Texts) -> PeopleContents:
             "answer by `umpc people submit`"
         )
     page = (FOLDER / "page.html").read_bytes()
-    files = {"/invitation.json": (invitation.encode(), "application/json")}
-    for name, kind in (("page.css", "text/css"), ("page.js", "text/javascript")):
-        data = BASE.encode() * (name == "page.css") + (FOLDER / name).read_bytes()
-        digest = b64encode(hashlib.sha256(data).digest())
-        page = page.replace(f"{{{name}}}".encode(), b"sha256-" + digest)
-        files[f"/{name}"] = data, kind
-    code = hashlib.sha256(page).hexdigest()
-    files["/"] = page, "text/html"
     about = {
         "invitation": invitation,
         "hash": invited.survey.hash,
         "cells": invited.survey.cells,
         "keys": invited.keys,
         "server": server,
-        "code": code,
         "texts": texts,
         **form_of(study),
     }
-    files["/study.json"] = msgspec.json.encode(about), "application/json"
-    return PeopleContents(invited, files, code)
+    named = {
+        "page.css": (BASE.encode() + (FOLDER / "page.css").read_bytes(), "text/css"),
+        "page.js": ((FOLDER / "page.js").read_bytes(), "text/javascript"),
+        "study.json": (msgspec.json.encode(about), "application/json"),
+    }
+    for name, (data, _) in named.items():
+        digest = b64encode(hashlib.sha256(data).digest())
+        page = page.replace(f"{{{name}}}".encode(), b"sha256-" + digest)
+    files = {f"/{name}": each for name, each in named.items()}
+    files["/"] = page, "text/html"
+    files["/invitation.json"] = invitation.encode(), "application/json"
+    return PeopleContents(invited, files, hashlib.sha256(page).hexdigest())

@@ -4,7 +4,7 @@
 //   {place, device}                the key that asks for the secret: the dealer answers no other one
 //   {place, receipt, boxes}        both boxes: only these bytes leave, however often
 //   {place, receipt, signatures}   both receipts: boxes are deleted
-// Token, answer, secret and nonce are never stored.
+// Token, answer, secret and nonce are never stored here; page.html keeps them out of saved forms.
 
 // --- bytes ---------------------------------------------------------------------------------------
 
@@ -118,15 +118,19 @@ export const readToken = async (text) => {
 
 // --- the cell of an answer, by what the server derived from the study ------------------------------
 
-export const unitsOf = (field, given) => {
+export const unitsOf = (field, given, point) => {
   if (field.hint === "choice") {
     if (!given) throw fault("choose_one");
     return BigInt(given);
   }
-  const [, sign, whole, part = ""] = /^([+-]?)(\d+)(?:[.,](\d+))?$/.exec(given.trim()) ?? [];
-  if (!whole) throw fault("number", field);
-  const above = BigInt(sign + whole + part) * BigInt(field.ratio[1]);
-  const below = 10n ** BigInt(part.length) * BigInt(field.ratio[0]);
+  const [, sign, whole, mark, part = ""] = /^([+-]?)(\d+)(?:([.,])(\d+))?$/.exec(given.trim()) ?? [];
+  const [over, under] = field.ratio.map(BigInt);
+  // three digits behind a mark are thousands, unless the step has them and the language the mark
+  const isFine = (100n * over) % under !== 0n;
+  const isGrouped = part.length === 3 && !(isFine && mark === point);
+  if (!whole || isGrouped || (mark && field.hint === "whole")) throw fault("number", field);
+  const above = BigInt(sign + whole + part) * under;
+  const below = 10n ** BigInt(part.length) * over;
   const units = above / below;
   if (above % below) throw fault("step", field);
   if (units < field.least || units > field.most) throw fault("range", field);
@@ -178,11 +182,11 @@ const call = async (path, ...body) => {
   return Uint8Array.fromBase64(found.data);
 };
 
-// two tabs must never make two numbers, so a lock keeps them apart
+// two tabs must never make two numbers, so a lock keeps them apart; false: there is one already
 const makeBoxes = ({ place, seed, units }) =>
   navigator.locks.request(`umpc ${study.id} ${place}`, async () => {
     const kept = (await read(place)) ?? { place, device: random() };
-    if (kept.receipt) return;
+    if (kept.receipt) return false;
     await keep(kept);
     const [device, signature] = await request(study, place, seed, kept.device);
     const sealed = await call("relay/2", place, device.toBase64(), signature.toBase64());
@@ -193,6 +197,7 @@ const makeBoxes = ({ place, seed, units }) =>
     const number = (cellOf(study, units) - (await offset(study, place, secret)) + cells) % cells;
     const made = await message(study, place, number, random(), seed, [random(), random()]);
     await keep({ place, ...made });
+    return true;
   });
 
 const deliver = async ({ place, receipt, boxes }) => {
@@ -278,7 +283,7 @@ const checked = async (id, work) => {
 const entered = async () => {
   const units = Object.create(null);
   for (const [at, field] of study.fields.entries())
-    units[field.name] = await checked(`field${at}`, (given) => unitsOf(field, given));
+    units[field.name] = await checked(`field${at}`, (given) => unitsOf(field, given, text("point")));
   const token = await checked("token", readToken);
   await checked("sure", () => {
     if (!$("sure").checked) throw fault("tick");
@@ -324,8 +329,9 @@ const show = async (place) => {
 
 // send again what waits, now and until all of it has arrived
 let timer;
-const resume = async () => {
+const sendAll = async () => {
   clearTimeout(timer);
+  let waits = false;
   for (const kept of await readAll()) {
     if (!kept.boxes) continue;
     try {
@@ -335,11 +341,15 @@ const resume = async () => {
     } catch (error) {
       say($("status"));
       complain(error);
-      timer = setTimeout(resume, 10000);
+      waits = true;
     }
     await show(kept.place);
   }
+  if (waits) timer = setTimeout(resume, 10000);
 };
+// one at a time: the next one begins when the former one has ended
+let sending = Promise.resolve();
+const resume = () => (sending = sending.then(sendAll, sendAll));
 
 const submitted = async (event) => {
   event.preventDefault();
@@ -348,8 +358,9 @@ const submitted = async (event) => {
   $("send").disabled = true;
   say($("fault"));
   say($("status"), "sending");
+  let isFirst;
   try {
-    await makeBoxes(answer);
+    isFirst = await makeBoxes(answer);
   } catch (error) {
     say($("status"));
     return complain(error, "not_sent").scrollIntoView({ block: "center" });
@@ -361,11 +372,16 @@ const submitted = async (event) => {
   $("answer").hidden = true;
   await show(answer.place);
   await resume();
+  if (!isFirst) {
+    say($("status"));
+    return complain(fault("answered")).scrollIntoView({ block: "center" });
+  }
   $(`place${answer.place}`).focus();
 };
 
 const begin = async () => {
-  const answer = await fetch("study.json");
+  // page.html names its digest, so whoever knows the one of page.html knows the keys too
+  const answer = await fetch("study.json", { integrity: document.documentElement.dataset.study });
   const found = await answer.json();
   const { dealer, aggregators, ...about } = found.invitation;
   const told = JSON.parse(about.study);

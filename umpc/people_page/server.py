@@ -7,7 +7,8 @@ program that a browser runs. So people trust it, and the page says who it is.
 |---|---|
 | a body | MOST_BYTES |
 | one address | MOST_PER_SECOND requests a second (IPv6: one network of 64 bits), else status 429 |
-| a connection that says nothing, or a slow one | SILENT_SECONDS |
+| a connection that says nothing, or says it slowly | SILENT_SECONDS |
+| a connection that does not read | none |
 
 No body and no address is written to a log. A message is relayed once, over a
 connection of its own as a device has one: a browser whose call failed sends the same bytes again.
@@ -81,8 +82,7 @@ class PeoplePage:
         self._entries = (*invitation.aggregators, invitation.dealer)
         self._connect = connect
         self._budget = Budget(MOST_PER_SECOND)
-        self._lists: dict[int, Any] = {}
-        self._listing = asyncio.Lock()
+        self._lists: dict[int, asyncio.Task[Any]] = {}
         self._is_behind_proxy = False
 
     def _app(self) -> web.Application:
@@ -96,8 +96,9 @@ class PeoplePage:
     @web.middleware
     async def _guarded(self, request: web.Request, handler: Any) -> web.StreamResponse:
         """Bound what a caller costs, and name what failed."""
-        told = request.headers.get("X-Forwarded-For", "") if self._is_behind_proxy else ""
-        caller = told.rpartition(",")[2].strip() or request.remote
+        # a proxy may write a line of its own behind the caller's
+        lines = request.headers.getall("X-Forwarded-For", []) if self._is_behind_proxy else []
+        caller = ",".join(lines).rpartition(",")[2].strip() or request.remote
         answer: web.StreamResponse
         try:
             if self._budget.take(f"ip:{caller}:0", 1):
@@ -143,14 +144,18 @@ class PeoplePage:
     async def _row(self, request: web.Request) -> web.Response:
         """The row of one place on an aggregator's list; empty if there is none."""
         side, place = int(request.match_info["which"]), int(request.match_info["place"])
-        async with self._listing:
-            if side not in self._lists:
-                rows = np.frombuffer(await self._ask(side, self._whole), f"<u8, V{ROW_BYTES - 8}")
-                # both never change once they are there
-                self._lists[side] = rows, rows["f0"].copy()
-        rows, places = self._lists[side]
+        asked = self._lists.get(side)
+        # a list never changes once it is there; all who wait for one get the same failure
+        if asked is None or (asked.done() and asked.exception()):
+            asked = self._lists[side] = asyncio.create_task(self._list(side))
+        rows, places = await asyncio.shield(asked)
         start, stop = places.searchsorted([place, place + 1])
         return _json(200, data=rows[start:stop].tobytes())
+
+    async def _list(self, side: int) -> tuple[Any, Any]:
+        """An aggregator's rows, and their places."""
+        rows = np.frombuffer(await self._ask(side, self._whole), f"<u8, V{ROW_BYTES - 8}")
+        return rows, rows["f0"].copy()
 
     async def _whole(self, to: Door) -> bytes:
         return b"".join([part async for part in to.counted(self._hash)])
