@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from threading import Barrier
 
@@ -333,6 +335,24 @@ def test_no_key_is_dealt_once_a_secret_may_be_gone(tmp_path):
         at.secret(3, DEVICE)
         with pytest.raises(RemoteProtocolError, match="deals none once both"):
             next(parts)
+
+
+@pytest.mark.parametrize("confirmed", [0, 1, 2])
+def test_a_folder_in_which_a_former_dealer_gave_secrets_early_makes_no_key(tmp_path, confirmed):
+    """Keys without the secret would be other keys over one root: both would show the cell."""
+    with DealtPeople(tmp_path, 5) as at:
+        at.deal(FIRST)
+        at.deal(SECOND)
+        at.confirm()
+        secret = at.secret(0, DEVICE)
+    with closing(sqlite3.connect(tmp_path / "people.db")) as db, db:
+        db.execute("UPDATE surveys SET confirmed = ?", (confirmed,))
+    with DealtPeople(tmp_path, 5) as at:
+        for name in (FIRST, SECOND):
+            with pytest.raises(RemoteProtocolError, match="deals none once both"):
+                at.deal(name)
+        assert at.secret(0, DEVICE) == secret
+        assert at.secret(1, DEVICE) != secret
 
 
 def test_a_study_that_has_closed_gives_out_nothing(at):
