@@ -177,7 +177,8 @@ class World:
             new = {node: now[node][len(before[node]) :] for node in nodes}
             return not any(events and events[-1] in RUNS_ON for events in new.values())
 
-        assert wait_until(ended), f"a node has not ended {known.entries['name']}"
+        # a hub expects a coordinator that was killed for its grace time, 30 s
+        assert wait_until(ended, 90), f"a node has not ended {known.entries['name']}"
 
     def records_now(self) -> Records:
         """The tables as the model knows them, in the order of each node's latest attempt."""
