@@ -113,7 +113,7 @@ class PeopleProtocol(GridProtocol):
         yield from self.terms_in_words(study)
 
     def terms_in_words(self, study: Study) -> Iterator[Line]:
-        """Who may come, and when."""
+        """Lines that say who may come, and when."""
         people = terms_of(study)
         kind = "of enrolments" if people.enrolled else "each with a token"
         yield "places", f"{people.places:,}, {kind}"

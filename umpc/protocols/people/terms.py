@@ -51,7 +51,7 @@ def key_bytes_of(study: Study) -> int:
 
 
 def terms_of(study: Study) -> PeopleTerms | LinkedTerms:
-    """Who may come, and when; or which rows are linked."""
+    """Return the terms: who may come and when, or which rows are linked."""
     return study.settings_as(SharesSettings).terms
 
 
