@@ -68,15 +68,19 @@ def row_list(
 
 def seal_list(study: Study, side: int, text: bytes, secret: bytes) -> bytes:
     """For the other site alone: the dealer knows r. Nobody else can make such a box, so nobody can
-    try guesses of all keys on the answer. It is sealed under one key, and has one text.
+    try guesses of all keys on the answer. Each text has a key of its own: two texts under one key
+    and nonce would show the coordinator their difference.
 
     Args: side: the receiver's. secret: of the sender's box key."""
-    return seal("list of rows", [study["hash"], side], study["box_keys"][side], secret, text)
+    fixed = digest(b"umpc list of rows 1", text)
+    about = [study["hash"], side, fixed]
+    return fixed + seal("list of rows", about, study["box_keys"][side], secret, text)
 
 
 def open_list(study: Study, side: int, secret: bytes, sealed: bytes) -> bytes:
-    require(sealed[:32] == study["box_keys"][1 - side], "a list is sealed by the other site")
-    return unseal("list of rows", [study["hash"], side], secret, sealed, len(sealed) - 48)
+    about, box = [study["hash"], side, sealed[:32]], sealed[32:]
+    require(box[:32] == study["box_keys"][1 - side], "a list is sealed by the other site")
+    return unseal("list of rows", about, secret, box, len(box) - 48)
 
 
 def numbers_of(text: bytes) -> list[int]:

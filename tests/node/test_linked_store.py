@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from shutil import copytree, rmtree
 
 import numpy as np
 import pytest
@@ -98,6 +99,27 @@ def test_a_list_is_made_once_whatever_the_table_has_later(pair):
     assert found.listed(1) and found.reads == [1, 1]
 
 
+def test_a_folder_that_came_back_shows_the_coordinator_no_difference_of_two_lists(pair):
+    """Both lists are sealed with one box key. One key of AES would cancel out between them."""
+    found = pair()
+    folder, copy = found.folder / found.names[1], found.folder / "copy"
+    copytree(folder, copy)
+    sealed, texts = [found.listed(1)], [own_list(found, 1)]
+    found.stores[1].close()
+    rmtree(folder)
+    copytree(copy, folder)
+    found.stores[1] = found.store(1)
+    found.values[1] = (found.values[1] + 1) % 4
+    sealed.append(found.listed(1))
+    texts.append(own_list(found, 1))
+    assert found.listed(0) and found.count(0, sealed[1]), "the other site opens it"
+    (first, second), tag = (np.frombuffer(each, np.uint8) for each in sealed), 16
+    apart = np.frombuffer(texts[0], np.uint8) ^ np.frombuffer(texts[1], np.uint8)
+    seen = (first ^ second)[-tag - len(apart) : -tag]
+    # two bytes are equal by chance once in 256
+    assert np.mean(seen == apart) < 0.1
+
+
 def test_the_numbers_of_equal_values_are_uniform(pair):
     found = pair(rows=4000)
     found.values[1] = np.full(4000, 3)
@@ -143,7 +165,7 @@ def test_the_coordinator_cannot_try_a_guess_of_all_keys(pair):
     assert found.listed(0)
     guess = bytes(32) + own_list(found, 0)[32:HEAD_BYTES] + bytes(4 * ROWS)
     forged = messages.seal_list(found.survey, 0, found.box_key(0), guess, bytes(31) + b"\1")
-    renamed = found.box_key(1) + forged[32:]
+    renamed = forged[:32] + found.box_key(1) + forged[64:]
     for sealed, words in ((forged, "not sealed by the other site"), (renamed, "does not open")):
         with pytest.raises(StudyError, match=words):
             found.count(0, sealed)

@@ -302,11 +302,15 @@ def check_again(former: bytes, opened: OpenedBox) -> None:
 def seal_list(survey: Survey, side: int, box_key: bytes, text: bytes, box_secret: bytes) -> bytes:
     """A site's list of linked rows, for the other site alone, which knows who sealed it.
 
-    Args: side: the receiver's. box_key: its key. box_secret: of the sender's own box key. A study
-    has one text under both keys.
+    A digest of the text comes first, and the key of AES is made of it. So each text has a key of
+    its own, also where a copy of a site's folder makes another one.
+
+    Args: side: the receiver's. box_key: its key. box_secret: of the sender's own box key. text: it
+    begins with a nonce, so its digest tests no guess.
     """
     # spec/linked.py, `seal_list`
-    return _seal("list of rows", (survey.hash, side), box_key, box_secret, text)
+    of_text = digest(b"umpc list of rows 1", text)
+    return of_text + _seal("list of rows", (survey.hash, side, of_text), box_key, box_secret, text)
 
 
 def open_list(survey: Survey, side: int, box_secret: bytes, sealed: bytes, sender: bytes) -> bytes:
@@ -315,13 +319,14 @@ def open_list(survey: Survey, side: int, box_secret: bytes, sealed: bytes, sende
     Raises: StudyError.
     """
     # spec/linked.py, `open_list`: others could try guesses of all keys on the answer
-    if sealed[:32] != sender:
+    of_text, box = sealed[:32], sealed[32:]
+    if box[:32] != sender:
         raise StudyError(
             "a list of linked rows came that is not sealed by the other site: run the study again, "
             "and ask the coordinator who made the list if it comes again"
         )
     try:
-        return _unseal("list of rows", (survey.hash, side), box_secret, sealed, len(sealed))
+        return _unseal("list of rows", (survey.hash, side, of_text), box_secret, box, len(box))
     except (InvalidTag, ValueError) as error:
         raise StudyError(
             "the other site's list of linked rows does not open: it was made for another study or "
