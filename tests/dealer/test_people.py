@@ -36,7 +36,7 @@ from umpc.dealer.people import PeopleDealer
 from umpc.errors import ConfigError, MessageRefused, RemoteProtocolError, StudyError
 from umpc.mpc.fss.point import key_bytes
 from umpc.people.messages import PLACES_AT_ONCE, offset, open_secret, secret_request
-from umpc.protocols.people.terms import messages_of
+from umpc.protocols.people.terms import key_bytes_of, messages_of
 from umpc.study.settings import LYING_NODES
 from umpc.testing import limited, lying
 
@@ -369,6 +369,35 @@ def test_a_study_that_has_closed_gives_out_nothing(at):
         at.dealer.open_study(at.study, keys_of(5))
         with pytest.raises(MessageRefused, match="has closed"):
             at.deal()
+
+
+def test_a_device_hears_which_aggregator_has_not_said_that_it_has_all_keys(tmp_path):
+    with DealtPeople(tmp_path, 5) as at:
+        for named, aggregator in ((f"{FIRST} and {SECOND} has", FIRST), (f"{SECOND} has", SECOND)):
+            with pytest.raises(MessageRefused, match=f"not open yet: {named} not said"):
+                at.ask(0, DEVICE)
+            at.deal(aggregator)
+            at.deal(aggregator, at.total)
+        assert isinstance(at.ask(0, DEVICE), bytes)
+
+
+def test_a_block_of_a_study_that_is_forgotten_meanwhile_is_not_another_ones(tmp_path):
+    """The other study then has the number that the forgotten one had in the database."""
+    short = open_study(3, name="a shorter one", closes="2026-12-01T09:00:00Z")
+    late = open_study(3, name="a later one")
+
+    def generate(honest, *given, **named):
+        at.now += 3600
+        at.dealer.sweep()
+        at.dealer.open_study(late, keys_of(3))
+        return honest(*given, **named)
+
+    with DealtPeople(tmp_path, 5) as at:
+        at.dealer.open_study(short, keys_of(3))
+        with lying("dealer", generate=generate):
+            assert len(list(at.dealer.deal(messages_of(short).hash, FIRST, 0))) == 2
+        with pytest.raises(RemoteProtocolError, match="has dealt 0"):
+            at.dealer.deal(messages_of(late).hash, FIRST, 3 * key_bytes_of(late))
 
 
 # --- what is left on the disk ---

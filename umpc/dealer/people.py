@@ -215,20 +215,20 @@ class PeopleDealer(Disk):
 
         Raises: RemoteProtocolError; MessageRefused for a study that is unknown or closed.
         """
-        kept = self._open(study_hash)
-        if aggregator not in kept.nodes:
-            raise RemoteProtocolError(
-                f"{aggregator} asked for keys of people, and the study's aggregators are "
-                f"{' and '.join(kept.nodes)}",
-                culprit=aggregator,
-            )
-        _check_due(kept, aggregator, already)
-        side = kept.nodes.index(aggregator)
-        if already == kept.total:
-            with self._change() as db:
+        with self._change() as db:
+            kept = self._open(study_hash)
+            if aggregator not in kept.nodes:
+                raise RemoteProtocolError(
+                    f"{aggregator} asked for keys of people, and the study's aggregators are "
+                    f"{' and '.join(kept.nodes)}",
+                    culprit=aggregator,
+                )
+            _check_due(kept, aggregator, already)
+            side = kept.nodes.index(aggregator)
+            if already == kept.total:
                 bits = 1 << side, kept.id
                 db.execute("UPDATE surveys SET confirmed = confirmed | ? WHERE id = ?", bits)
-            return iter(())
+                return iter(())
         return self._parts(kept, side, already)
 
     def secrets(
@@ -247,9 +247,11 @@ class PeopleDealer(Disk):
             kept = self._open(study_hash)
             if kept.widths:
                 raise MessageRefused("this is a study of linked rows, and no row has a secret")
-            if kept.confirmed != BOTH:
+            bits = enumerate(kept.nodes)
+            if missing := [name for side, name in bits if not kept.confirmed >> side & 1]:
                 raise MessageRefused(
-                    "the study is not open yet: the dealer still deals its keys. Try again later"
+                    f"the study is not open yet: {' and '.join(missing)} has not said that all "
+                    "keys of the dealer came. Try again later; if it stays so, tell the organiser"
                 )
             keys = [self._place_key(kept, place) for place, *_ in requests]
         # a stranger's signatures hold up nobody: no lock is held
@@ -301,8 +303,9 @@ class PeopleDealer(Disk):
                 keys = self._block(kept, places, kept.nodes[side])
                 failpoint("people_dealt_block")
                 with self._change() as db:
-                    note = "UPDATE surveys SET dealt = max(dealt, ?) WHERE id = ?"
-                    db.execute(note, (stop, kept.id))
+                    # a number of a study that was forgotten meanwhile may be another one's
+                    note = "UPDATE surveys SET dealt = max(dealt, ?) WHERE hash = ?"
+                    db.execute(note, (stop, kept.survey.hash))
                 yield keys[max(0, at - start) :]
 
     def _block(self, kept: DealtSurvey, places: range, aggregator: str) -> bytes:

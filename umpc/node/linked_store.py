@@ -24,7 +24,7 @@ import numpy as np
 from umpc.errors import StudyError
 from umpc.failpoints import failpoint
 from umpc.mpc.arrays import WordArray
-from umpc.node.people_store import COUNTED, OPEN, KeptSurvey, PeopleStore
+from umpc.node.people_store import COUNTED, DEALING, OPEN, KeptSurvey, PeopleStore
 from umpc.people import messages
 from umpc.people.linked import HEAD_BYTES, RowList, linked_statement, numbers_of
 from umpc.protocols.people.split import Split, split_of
@@ -76,7 +76,7 @@ class LinkedStore(PeopleStore):
             for a list after the closing time.
         """
         sealed = b"".join(theirs)
-        kept = self._in_time(study_hash, OPEN)
+        kept = self._in_time(study_hash, OPEN if sealed else DEALING)
         if not sealed:
             return kept.statement, kept.signature
         self._check_open(kept)

@@ -232,7 +232,9 @@ class PeopleCalls:
         try:
             yield call
         except UmpcError as error:
-            log.warning("people, step %s: %s: %s", step, type(error).__name__, error.message)
+            # a coordinator asks for signed rows before it opens a study: no study is refused
+            level = logging.WARNING if call.dataset or step == "open" else logging.INFO
+            log.log(level, "people, step %s: %s: %s", step, type(error).__name__, error.message)
             if error.detail:
                 log.warning("for the administrator only: %s", error.detail)
             try:
