@@ -40,6 +40,20 @@ def test_each_fault_of_the_table_is_red(site):
     the_one(site.red(), 21, "more than once")
 
 
+def test_the_folder_and_the_key_of_linked_rows_are_looked_at(site):
+    site.write('[linked]\nfolder = "rows"\nkey = "city"\n')
+    folder = site.folder / "rows"
+    assert f"--  linked rows: {folder}: the node makes it" in site.doctor()[1]
+    folder.mkdir(mode=0o755)
+    the_one(site.red(), 20, "linked rows: ", "has secrets of studies, and mode 755", "chmod 700")
+    folder.chmod(0o700)
+    (folder / "00.dealt").touch()
+    code, output = site.doctor()
+    assert code == 0 and f"ok  linked rows: {folder}: 1 studies with keys, " in output
+    site.write('[linked]\nfolder = "rows"\nkey = "pseudonym"\n')
+    the_one(site.red(), 22, "'pseudonym' as the column of the rows' keys", "Correct key")
+
+
 OPEN = "[policy]\nmax_epsilon = 1\n"
 
 

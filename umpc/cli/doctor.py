@@ -47,10 +47,11 @@ from umpc.errors import (
     InsufficientBudget,
     LedgerError,
     UmpcError,
+    UnknownField,
 )
 from umpc.native import CHOSEN, status
 from umpc.node.audit.trail import AuditTrail
-from umpc.node.config import NAME, NodeConfig, PeoplePlace, changed_since_start, load_datasets
+from umpc.node.config import NAME, NodeConfig, changed_since_start, load_datasets
 from umpc.node.table.source import TableSite, is_same_database, shared_content
 from umpc.node.table.survey import survey_table
 from umpc.protocol_version import PROTOCOL
@@ -112,10 +113,12 @@ def _examine_dataset(node: NodeConfig) -> Iterator[Finding]:
     """Yield the findings about one data set of the site."""
     yield from attempt("policy", check_policy, node.policy)
     if node.people is not None:
-        yield from attempt("people", check_people_folder, node.people)
+        yield from attempt("people", check_shares, "people", node.people.folder)
     else:
         yield from attempt("table", check_table, node)
         yield from attempt("study", check_known, node)
+    if node.linked is not None:
+        yield from attempt("linked rows", check_shares, "linked rows", node.linked.folder)
     yield from attempt("disk", check_disk, node)
     ledger = list(attempt("ledger", check_ledger, node))
     yield from ledger
@@ -164,22 +167,29 @@ def check_table(config: NodeConfig) -> Iterator[Finding]:
     yield Finding("table", shown)
     yield from check_columns(config, survey)
     yield from check_people(config.policy, survey.columns)
+    if config.linked and config.linked.key not in survey.columns:
+        raise UnknownField(
+            f"[linked] names {config.linked.key!r} as the column of the rows' keys, and the table "
+            "has no such column. Correct key, or rename the column"
+        )
 
 
-def check_people_folder(place: PeoplePlace) -> Iterator[Finding]:
-    """Check that the folder of what people send is of this user alone, and has room."""
-    folder = place.folder
+def check_shares(check: str, folder: Path) -> Iterator[Finding]:
+    """Check that the folder of a site's shares is of this user alone, and has room.
+
+    Args: check: whose shares are in it.
+    """
     if not folder.exists():
-        yield neutral("people", f"{folder}: the node makes it at its first start")
+        yield neutral(check, f"{folder}: the node makes it at its first start")
         return
     mode = stat.S_IMODE(folder.stat().st_mode)
     if mode & 0o077 or not os.access(folder, os.W_OK | os.X_OK):
         raise ConfigError(
-            f"{folder} has what people send, and mode {mode:03o}; a folder of this user alone was "
-            "expected. Correct owner and mode with `chown` and `chmod 700`"
+            f"{folder} has secrets of studies, and mode {mode:03o}; a folder of this user alone "
+            "was expected. Correct owner and mode with `chown` and `chmod 700`"
         )
     free = _megabytes(shutil.disk_usage(folder).free)
-    yield Finding("people", f"{folder}: {len([*folder.glob('*.dealt')])} studies with keys, {free}")
+    yield Finding(check, f"{folder}: {len([*folder.glob('*.dealt')])} studies with keys, {free}")
 
 
 def check_datasets(found: Sequence[NodeConfig]) -> Iterator[Finding]:
