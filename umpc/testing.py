@@ -224,6 +224,7 @@ STEPS: Steps = {
         f"{GARBLED}.sides": "derive fresh_labels make_tables read_tables GateHash FixedKeyHash",
         f"{GRID}.node:NodeTable": "put",
         "umpc.node.people_store": "file_digest",
+        "umpc.people.linked:RowList": "of",
         "umpc.protocols.overlap.node": "framed",
         "umpc.protocols.overlap.node:OverlapNode": "own_texts",
         f"{GRID}.node_without_dealer:DealerlessNode": "counted",

@@ -57,6 +57,11 @@ def test_a_condition_is_refused_because_an_aggregator_sees_no_value():
         estimate(where="age >= 30")
 
 
+def test_linked_rows_are_refused_with_what_to_do():
+    with pytest.raises(StudyError, match='join the frames by their keys, and take protocol="peop'):
+        estimate(protocol="linked", linked={"first": ["age"], "rows": 6})
+
+
 def test_one_person_is_too_few():
     with pytest.raises(StudyError, match="fewest people"):
         estimate(people=[{"age": [34]}])

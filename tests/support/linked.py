@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -29,10 +31,21 @@ NOW = float(seconds_of("2026-12-01T08:00:00Z"))
 
 
 class LinkedPair:
-    """A dealer and two sites. Args: values: x of each row, at the first site, and y."""
+    """A dealer and two sites.
 
-    def __init__(self, folder: Path, values: list[np.ndarray], adversary: str = HONEST, **bounds):
-        self.folder, self.values, self.now = folder, values, NOW
+    Args: values: x of each row, at the first site, and y. entropy: of all three.
+    dealt: by site, the seed and the parts of the keys that came from the dealer.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        values: list[np.ndarray],
+        adversary: str = HONEST,
+        entropy: Callable[[int], bytes] = os.urandom,
+        **bounds,
+    ):
+        self.folder, self.values, self.now, self.entropy = folder, values, NOW, entropy
         self.rows = len(values[0])
         facts = {"adversary": adversary, "epsilon": LOUD, **bounds}
         self.study = checked(with_terms(linked_study(**facts), rows=self.rows))
@@ -40,26 +53,27 @@ class LinkedPair:
         self.names = [node.name for node in self.study.nodes]
         self.owns: list[Credentials] = [AUTHORITY.credentials(name) for name in self.names]
         self.points = [AUTHORITY.verify(own.certificate).key for own in self.owns]
-        self.dealer = PeopleDealer(folder / "dealer", now=lambda: NOW)
+        self.dealer = PeopleDealer(folder / "dealer", now=lambda: NOW, entropy=entropy)
         self.dealer.open_study(self.study, ())
         self.reads = [0, 0]
         self.stores = [self.store(side) for side in (0, 1)]
-        for side in (0, 1):
-            self._open(side)
+        self.dealt = [self._open(side) for side in (0, 1)]
 
     def store(self, side: int) -> LinkedStore:
         folder = self.folder / self.names[side]
-        return LinkedStore(folder, self.names[side], lambda: self.owns[side], now=lambda: self.now)
+        given = folder, self.names[side], lambda: self.owns[side]
+        return LinkedStore(*given, now=lambda: self.now, entropy=self.entropy)
 
-    def _open(self, side: int) -> None:
+    def _open(self, side: int) -> list[bytes]:
         store, study_hash = self.stores[side], self.survey.hash
         store.open_study(self.study, ())
-        parts = self.dealer.deal(study_hash, self.names[side], 0)
-        store.take_seed(study_hash, next(parts))
-        for part in parts:
+        seed, *keys = parts = list(self.dealer.deal(study_hash, self.names[side], 0))
+        store.take_seed(study_hash, seed)
+        for part in keys:
             store.take_keys(study_hash, part)
         total = self.survey.places * key_bytes_of(self.study)
         assert list(self.dealer.deal(study_hash, self.names[side], total)) == []
+        return parts
 
     def restart(self, side: int) -> None:
         self.stores[side].close()
@@ -114,12 +128,13 @@ class LinkedPair:
 
 
 class LinkedRun(PeopleRun):
-    """The grid of both sites over their shares, where nodes may lie."""
+    """The grid of both sites over their shares."""
 
     def __init__(self, pair: LinkedPair, signed: list[tuple[bytes, bytes]], label: str):
         self.entropy = Entropy(label)
         self.study = pair.counted(signed)
-        self.alpha = pair.dealer.alpha(pair.survey.hash)
+        checks = self.study.adversary != HONEST
+        self.alpha = pair.dealer.alpha(pair.survey.hash) if checks else None
         self.coordinator = coordinator_of(self.study)
         self.nodes = [
             protocol_of(self.study).node(

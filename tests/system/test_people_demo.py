@@ -25,8 +25,8 @@ PEOPLE = 200
 VOTES = 1000
 
 
-def demo(folder: Path, *options: str) -> subprocess.CompletedProcess:
-    arguments = [*UMPC, "demo", "--protocol", "people", "--keep", str(folder), *options]
+def demo(folder: Path, *options: str, protocol: str = "people") -> subprocess.CompletedProcess:
+    arguments = [*UMPC, "demo", "--protocol", protocol, "--keep", str(folder), *options]
     pipe = subprocess.PIPE
     with Forked(arguments, stdout=pipe, stderr=pipe, text=True) as process:
         try:
@@ -51,6 +51,21 @@ def test_a_demo_of_people_is_the_oracle_and_a_receipt_is_found(tmp_path):
     assert len({each["place"] for each in receipts}) == PEOPLE
     counted = read_counted(folder / "study.counted.csv")
     assert counted == {row(each["place"], bytes.fromhex(each["receipt"])) for each in receipts}
+
+
+@pytest.mark.parametrize("grade", ["honest", "lying_nodes"])
+def test_a_demo_of_linked_rows_is_the_oracle_and_each_site_has_its_own_columns(tmp_path, grade):
+    folder = tmp_path / "kept"
+    options = ("--linked", "mean texture", "--adversary", grade, "--epsilon", "1000000000")
+    ended = demo(folder, *options, "--format", "json", protocol="linked")
+    assert ended.returncode == 0, ended.stderr
+    report = json.loads(ended.stdout)
+    assert report["estimate"] == pytest.approx(report["quantised"], abs=1e-9)
+    assert report["records"] == 569 and report["protocol"] == "linked"
+    for name, column in (("site-1", "mean texture"), ("site-2", "mean radius")):
+        head = (folder / f"{name}.csv").read_text().splitlines()[0]
+        assert head == f"key of the row,{column}"
+        assert "WARNING" not in (folder / f"{name}.log").read_text()
 
 
 @pytest.mark.parametrize("options", [("--people", "1"), ("--people", "many"), ("--hub",)])

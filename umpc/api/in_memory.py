@@ -120,6 +120,12 @@ def estimate(
         counts = (len(next(iter(site.values())).texts) for site in found.values() if site)
         chosen.setdefault("records", sum(counts))
     nodes = [*found]
+    if protocol == "linked":
+        raise StudyError(
+            "umpc.estimate takes whole records, and linked rows have columns at two sites: join "
+            'the frames by their keys, and take protocol="people", which has the same noise; '
+            "umpc.Study runs a study file of linked rows"
+        )
     if chosen_protocol(protocol or USUAL, chosen).settings().shares_tables:
         from umpc.protocols.people.in_memory import made_up_entries
 

@@ -28,7 +28,7 @@
 | `kernel_options.py` | its options as kernels, fields and grades |
 | `demo.py` | `umpc demo`: a whole study between real processes on this machine |
 | `demo_options.py` | the demo's options, and the settings of protocols in help texts |
-| `demo_people.py` | its study of people: their table, and the commands that they use |
+| `demo_people.py` | its studies of people and of linked rows: their tables, and the commands |
 | `table.py` | the demo's table: its own or a file, read, split, and the exact value |
 | `shared.py` | options that commands share, and reports as they are printed |
 | `check_table.py` | `umpc study check --table`: a study's fields beside a table of one's own |

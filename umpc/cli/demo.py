@@ -53,8 +53,9 @@ if TYPE_CHECKING:
 
 NODES = 4
 """The sites of one table."""
-PEOPLE = "people"
-"""A protocol, and the setting that in a demo says how many people there are."""
+PEOPLE, LINKED = "people", "linked"
+"""Protocols of two shares of one table, each with a setting of its own: how many people there are,
+and which columns lie at the first site."""
 
 
 @click.command(cls=DemoCommand)
@@ -184,6 +185,7 @@ def demo(**given: Any) -> None:
     umpc demo --backend grid --levels 12
     umpc demo --adversary lying_nodes
     umpc demo --protocol people --people 10000
+    umpc demo --protocol linked --linked 'mean radius'
     umpc demo --sampling uniform --edges 2n
     umpc demo --hub
     umpc demo --csv bank.csv --delimiter ';' --statistic auc --fields balance --label y=yes
@@ -289,8 +291,8 @@ def run_demo(
     from umpc.deployment.processes import Deployment, ended_with_us
     from umpc.node.told_order import orders_told
 
-    if options.protocol == PEOPLE:
-        return _run_with_people(Deployment(folder, popen=popen), table, options)
+    if options.protocol in (PEOPLE, LINKED):
+        return _run_with_shares(Deployment(folder, popen=popen), table, options)
     paths = table.split(folder, options.nodes or 1)
     deployment = Deployment(folder, orders_told(paths), popen)
     with ended_with_us(deployment.processes):
@@ -304,35 +306,46 @@ def run_demo(
     return report, exact_values(study, pooled(study, paths), report)
 
 
-def _run_with_people(
+def _run_with_shares(
     deployment: Deployment, table: DemoTable, options: DemoOptions
 ) -> tuple[Report, dict[str, float | None]]:
-    """`run_demo` of a study of people, who answer by processes of their own."""
+    """`run_demo` of people, who answer by processes of their own, or of rows at two sites."""
     from umpc.cli import demo_people
     from umpc.cli.table import exact_values, pooled
-    from umpc.deployment.processes import ended_with_us, rules_for
+    from umpc.deployment.processes import MISSING, ended_with_us, rules_for
 
     if options.hub or options.nodes not in (None, NODES):
         raise ConfigError(
-            "a study of people has two aggregators, which people call; leave --hub and --nodes out"
+            "a study of people has two aggregators, which people call, and linked rows lie at two "
+            "sites; leave --hub and --nodes out"
         )
-    table = demo_people.with_people(table, options.settings.get(PEOPLE))
-    path = table.part(0, 1, deployment.folder / "people.csv")
-    names = demo_people.AGGREGATORS
+    has_people = options.protocol == PEOPLE
+    if has_people:
+        table = demo_people.with_people(table, options.settings.get(PEOPLE))
+    path = table.part(0, 1, deployment.folder / f"{options.protocol}.csv")
+    names = demo_people.AGGREGATORS if has_people else demo_people.SITES
     with ended_with_us(deployment.processes):
         file = _write_study(deployment.folder, table, options, names)
         study = file.new_study("coordinator")
-        _tell(f"starting a dealer and {len(names)} aggregators for {len(table.rows):,} people")
+        _tell(f"starting a dealer, {names[0]} and {names[1]} for {len(table.rows):,} rows")
         deployment.start_dealer(people=True)
         epsilon, delta = str(study.exact_epsilon), str(study.exact_delta + DELTA)
         for name in names:
-            deployment.start_aggregator(name, epsilon, more=rules_for(study), delta=delta)
+            more = rules_for(study)
+            if has_people:
+                deployment.start_aggregator(name, epsilon, more, delta)
+                continue
+            part = demo_people.part_of(table, study, name, deployment.folder)
+            more += demo_people.LINKED_AT.format(name)
+            deployment.start_node(name, part, epsilon, MISSING, more, delta)
         served = deployment.wait_until_ready()
         _write_addresses(file.path, served)
-        doors = {name: each.door for name, each in served.items()}
-        demo_people.answer(deployment.folder, file.path, doors, quiet=_is_quiet())
+        if has_people:
+            doors = {name: each.door for name, each in served.items()}
+            demo_people.answer(deployment.folder, file.path, doors, quiet=_is_quiet())
         report = _coordinate(file.path, deployment)
-        _tell(demo_people.check(deployment.folder))
+        if has_people:
+            _tell(demo_people.check(deployment.folder))
     return report, exact_values(study, pooled(study, [path]), report)
 
 
@@ -352,10 +365,10 @@ def _write_study(
         asked = listed(options.fields)
     filtered = set(fields_read(options.where)) - set(asked)
     settings = _checked_settings(options)
-    if options.protocol == PEOPLE:
-        from umpc.cli.demo_people import people_settings
+    if options.protocol in (PEOPLE, LINKED):
+        from umpc.cli.demo_people import shares_settings
 
-        settings = people_settings(folder, len(table.rows), settings, fields)
+        settings = shares_settings(folder, options.protocol, len(table.rows), settings, fields)
     left_open = is_open(options.protocol, options.settings)
     entries = {
         "name": "demo",

@@ -1,5 +1,7 @@
 """`umpc demo --protocol people`: a dealer, two aggregators, and people who send a message each.
 
+With `--protocol linked` two sites have columns of their own, of the rows of the demo's table.
+
 Each person has a row of the demo's table; where there are more people than rows, the rows come
 again. One process sends the messages of all of them, as a script may.
 """
@@ -15,12 +17,18 @@ from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
+from umpc.cli.kernel_options import listed
 from umpc.cli.people import make_tokens, people
 from umpc.cli.table import DemoTable
 from umpc.errors import ConfigError
+from umpc.protocols.people.split import split_of
+from umpc.study.document import Study
 from umpc.study.parts import FieldText
 
-AGGREGATORS = ("aggregator-1", "aggregator-2")
+AGGREGATORS, SITES = ("aggregator-1", "aggregator-2"), ("site-1", "site-2")
+KEY = "key of the row"
+LINKED_AT = f'\n[linked]\nfolder = "{{}}-linked"\nkey = "{KEY}"\n'
+"""The section of a site's configuration."""
 USUAL_BINS = 32
 """Bins of each field that has more values: 1,024 cells for two fields."""
 MOST_PEOPLE = 1_000_000
@@ -42,19 +50,32 @@ def with_people(table: DemoTable, many: str | None) -> DemoTable:
     return replace(table, rows=list(islice(cycle(table.rows), int(many))))
 
 
-def people_settings(
-    folder: Path, places: int, settings: dict[str, Any], fields: Sequence[FieldText]
+def shares_settings(
+    folder: Path, protocol: str, rows: int, settings: dict[str, Any], fields: Sequence[FieldText]
 ) -> dict[str, Any]:
-    """The settings of a demo's study, whose tokens and keys are made here."""
-    make_tokens(places, folder / "tokens.txt", folder / "people.keys")
+    """The settings of a demo's study. Tokens and keys of people are made here."""
     moments = [time.strftime("%FT%TZ", time.gmtime(time.time() + after)) for after in (-60, HOUR)]
-    terms = {"keys": "people.keys", "opens": moments[0], "closes": moments[1]}
+    terms: dict[str, Any] = {"closes": moments[1]}
+    if protocol == "linked":
+        terms |= {"rows": rows, "first": listed(settings.get("linked", fields[0].name))}
+    else:
+        make_tokens(rows, folder / "tokens.txt", folder / "people.keys")
+        terms |= {"keys": "people.keys", "opens": moments[0]}
     bins = dict(settings.get("bins", {}))
     for each in fields:
         schema = each.schema()
         if not schema.categories and schema.upper_units - schema.lower_units >= USUAL_BINS:
             bins.setdefault(each.name, USUAL_BINS)
-    return {**settings, "bins": bins, "people": terms}
+    return {**settings, "bins": bins, protocol: terms}
+
+
+def part_of(table: DemoTable, study: Study, name: str, folder: Path) -> Path:
+    """Write a site's own columns of all rows, and a key for each row."""
+    own = [*split_of(study).fields[study.index_of(name)]]
+    places = [table.columns.index(each.name) for each in own]
+    rows = [(f"row {n}", *(row[at] for at in places)) for n, row in enumerate(table.rows)]
+    part = replace(table, columns=(KEY, *(each.name for each in own)), rows=rows, sites=())
+    return part.part(0, 1, folder / f"{name}.csv")
 
 
 def answer(folder: Path, file: Path, doors: Mapping[str, str], *, quiet: bool) -> None:
