@@ -58,7 +58,7 @@ def test_a_condition_is_refused_because_an_aggregator_sees_no_value():
 
 
 def test_linked_rows_are_refused_with_what_to_do():
-    with pytest.raises(StudyError, match='join the frames by their keys, and take protocol="peop'):
+    with pytest.raises(StudyError, match='by their keys, and take protocol="people"'):
         estimate(protocol="linked", linked={"first": ["age"], "rows": 6})
 
 

@@ -51,7 +51,7 @@ def test_the_folder_and_the_key_of_linked_rows_are_looked_at(site):
     code, output = site.doctor()
     assert code == 0 and f"ok  linked rows: {folder}: 1 studies with keys, " in output
     site.write('[linked]\nfolder = "rows"\nkey = "pseudonym"\n')
-    the_one(site.red(), 22, "'pseudonym' as the column of the rows' keys", "Correct key")
+    the_one(site.red(), 22, "key = 'pseudonym', and the table has no", "Correct key")
 
 
 OPEN = "[policy]\nmax_epsilon = 1\n"

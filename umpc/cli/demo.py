@@ -316,8 +316,7 @@ def _run_with_shares(
 
     if options.hub or options.nodes not in (None, NODES):
         raise ConfigError(
-            "a study of people has two aggregators, which people call, and linked rows lie at two "
-            "sites; leave --hub and --nodes out"
+            f"a demo of {options.protocol} starts two nodes and no hub; leave --hub and --nodes out"
         )
     has_people = options.protocol == PEOPLE
     if has_people:

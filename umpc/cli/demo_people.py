@@ -71,11 +71,10 @@ def shares_settings(
 
 def part_of(table: DemoTable, study: Study, name: str, folder: Path) -> Path:
     """Write a site's own columns of all rows, and a key for each row."""
-    own = [*split_of(study).fields[study.index_of(name)]]
-    places = [table.columns.index(each.name) for each in own]
+    names = [each.name for each in split_of(study).fields[study.index_of(name)]]
+    places = [table.columns.index(each) for each in names]
     rows = [(f"row {n}", *(row[at] for at in places)) for n, row in enumerate(table.rows)]
-    part = replace(table, columns=(KEY, *(each.name for each in own)), rows=rows, sites=())
-    return part.part(0, 1, folder / f"{name}.csv")
+    return replace(table, columns=(KEY, *names), rows=rows).part(0, 1, folder / f"{name}.csv")
 
 
 def answer(folder: Path, file: Path, doors: Mapping[str, str], *, quiet: bool) -> None:

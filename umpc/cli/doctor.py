@@ -169,8 +169,8 @@ def check_table(config: NodeConfig) -> Iterator[Finding]:
     yield from check_people(config.policy, survey.columns)
     if config.linked and config.linked.key not in survey.columns:
         raise UnknownField(
-            f"[linked] names {config.linked.key!r} as the column of the rows' keys, and the table "
-            "has no such column. Correct key, or rename the column"
+            f"[linked] has key = {config.linked.key!r}, and the table has no such column. Correct "
+            "key, or rename the column"
         )
 
 

@@ -251,7 +251,7 @@ class PeopleDealer(Disk):
             if missing := [name for side, name in bits if not kept.confirmed >> side & 1]:
                 raise MessageRefused(
                     f"the study is not open yet: {' and '.join(missing)} has not said that all "
-                    "keys of the dealer came. Try again later; if it stays so, tell the organiser"
+                    "keys of the dealer came. Try again later, or tell the organiser"
                 )
             keys = [self._place_key(kept, place) for place, *_ in requests]
         # a stranger's signatures hold up nobody: no lock is held
