@@ -374,7 +374,7 @@ def test_a_study_that_has_closed_gives_out_nothing(at):
 def test_a_device_hears_which_aggregator_has_not_said_that_it_has_all_keys(tmp_path):
     with DealtPeople(tmp_path, 5) as at:
         for named, aggregator in ((f"{FIRST} and {SECOND} has", FIRST), (f"{SECOND} has", SECOND)):
-            with pytest.raises(MessageRefused, match=f"not open yet: {named} not said"):
+            with pytest.raises(MessageRefused, match=f"not open yet: {named} not confirmed"):
                 at.ask(0, DEVICE)
             at.deal(aggregator)
             at.deal(aggregator, at.total)

@@ -213,7 +213,7 @@ def test_a_used_token_and_one_of_another_study_are_told(served, doors):
 @pytest.mark.parametrize(
     ("words", "kind"),
     [
-        ("the study is not open yet: node-0 has not said that all keys of the dealer came", "shut"),
+        ("the study is not open yet: node-0 has not confirmed the dealer's keys", "shut"),
         ("this dealer has no such study of people, or it has closed: check", "shut"),
         ("node-0 takes messages for this study from 1 to 2, and this one came at 3", "shut"),
         ("node-0 takes no message for this study, which is closed here", "shut"),

@@ -122,8 +122,8 @@ def estimate(
     nodes = [*found]
     if protocol == "linked":
         raise StudyError(
-            "linked rows have columns at two sites, and frames have whole records: join the frames "
-            'by their keys, and take protocol="people", which has the same noise'
+            "linked rows have columns at two sites: join the frames by their keys, and take "
+            'protocol="people", which has the same noise'
         )
     if chosen_protocol(protocol or USUAL, chosen).settings().shares_tables:
         from umpc.protocols.people.in_memory import made_up_entries

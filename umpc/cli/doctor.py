@@ -186,7 +186,7 @@ def check_shares(check: str, folder: Path) -> Iterator[Finding]:
     if mode & 0o077 or not os.access(folder, os.W_OK | os.X_OK):
         raise ConfigError(
             f"{folder} has secrets of studies, and mode {mode:03o}; a folder of this user alone "
-            "was expected. Correct owner and mode with `chown` and `chmod 700`"
+            "was expected. Correct it with `chown` and `chmod 700`"
         )
     free = _megabytes(shutil.disk_usage(folder).free)
     yield Finding(check, f"{folder}: {len([*folder.glob('*.dealt')])} studies with keys, {free}")

@@ -250,8 +250,8 @@ class PeopleDealer(Disk):
             bits = enumerate(kept.nodes)
             if missing := [name for side, name in bits if not kept.confirmed >> side & 1]:
                 raise MessageRefused(
-                    f"the study is not open yet: {' and '.join(missing)} has not said that all "
-                    "keys of the dealer came. Try again later, or tell the organiser"
+                    f"the study is not open yet: {' and '.join(missing)} has not confirmed the "
+                    "dealer's keys. Try again later, or tell the organiser"
                 )
             keys = [self._place_key(kept, place) for place, *_ in requests]
         # a stranger's signatures hold up nobody: no lock is held
