@@ -1,0 +1,188 @@
+"""The statistics that are computed from counts: their names, roles and sources.
+
+A table answers every question whose roles its fields can play. By default the roles are the axes in
+their order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from umpc.counts.answers import RECORDS, Answer
+from umpc.counts.contingency import contingency
+from umpc.counts.curves import QUARTILES, ecdf, histogram, qq, quantiles, roc
+from umpc.counts.survival import GEHAN, LOGRANK, compare_groups, kaplan_meier, nelson_aalen
+from umpc.counts.table import CountTable
+from umpc.errors import StudyError
+from umpc.study.report import CountsReport
+
+
+@dataclass(frozen=True)
+class Counted:
+    """A statistic that is computed from a table of counts.
+
+    roles, optional: the fields, in the order of the table's axes. two_cells: roles of exactly two
+    cells: the first one is 0, the second one 1. numeric: roles that need numbers, not categories.
+    headline: the number that a report shows as its estimate; empty for none.
+    """
+
+    title: str
+    roles: tuple[str, ...]
+    optional: tuple[str, ...] = ()
+    two_cells: tuple[str, ...] = ()
+    numeric: tuple[str, ...] = ()
+    headline: str = ""
+    source: str = ""
+
+
+SURVIVAL = ("time", "event")
+NELSON_AALEN = "nelson_aalen"
+SPECIFICITY = 0.9
+COUNTED = {
+    "counts": Counted("table of counts", ("x",), ("y", "z")),
+    "histogram": Counted("histogram", ("x",), source="Pearson 1895"),
+    "ecdf": Counted(
+        "distribution function",
+        ("x",),
+        numeric=("x",),
+        headline="median",
+        source="Dvoretzky, Kiefer & Wolfowitz 1956",
+    ),
+    "quantiles": Counted(
+        "median and quartiles",
+        ("x",),
+        numeric=("x",),
+        headline="median",
+        source="Hyndman & Fan 1996",
+    ),
+    "contingency": Counted(
+        "contingency table",
+        ("x", "y"),
+        headline="Cramér's V",
+        source="Gaboardi, Lim, Rogers & Vadhan 2016",
+    ),
+    "roc": Counted(
+        "ROC curve",
+        ("score", "label"),
+        two_cells=("label",),
+        numeric=("score",),
+        headline="area under the curve",
+        source="Hanley & McNeil 1982",
+    ),
+    "kaplan_meier": Counted(
+        "Kaplan–Meier curve",
+        SURVIVAL,
+        ("group",),
+        ("event",),
+        ("time",),
+        "median",
+        "Kaplan & Meier 1958",
+    ),
+    LOGRANK: Counted(
+        "log-rank test",
+        (*SURVIVAL, "group"),
+        two_cells=("event",),
+        numeric=("time",),
+        headline="p-value",
+        source="Mantel 1966",
+    ),
+    GEHAN: Counted(
+        "Gehan's test",
+        (*SURVIVAL, "group"),
+        two_cells=("event",),
+        numeric=("time",),
+        headline="p-value",
+        source="Gehan 1965",
+    ),
+    "qq": Counted(
+        "quantiles of two groups",
+        ("x", "group"),
+        two_cells=("group",),
+        numeric=("x",),
+        source="Wilk & Gnanadesikan 1968",
+    ),
+}
+"""Name in a study → the statistic. A column's cells are bins or categories."""
+
+
+@dataclass(frozen=True)
+class Asker:
+    """Questions to one released table. Fields are named, or taken in the order of the axes."""
+
+    table: CountTable
+
+    def place(self, role: str, field: str | None, default: int) -> int:
+        """The axis of a role. Raises: StudyError where the table has no such field."""
+        names = [axis.field for axis in self.table.report.axes]
+        if field is None and default < len(names):
+            return default
+        if field in names:
+            return names.index(field)
+        wanted = f"the field {field!r}" if field else "one more field"
+        raise StudyError(
+            f"the {role} needs {wanted}, and the released table has {', '.join(map(repr, names))}: "
+            "run a study of counts over this field, too"
+        )
+
+    def group(self, field: str | None) -> int | None:
+        """The axis of an optional group."""
+        is_there = field is not None or len(self.table.report.axes) > 2
+        return self.place("group", field, 2) if is_there else None
+
+    def ask(self, kind: str, level: float = 0.95, **fields: str | None) -> Answer:
+        """A curve, a table or a test.
+
+        Args: kind: a name of COUNTED, or "nelson_aalen". fields: role → the field that plays it.
+        Raises: StudyError where the table has no such field, or the field cannot play the role.
+        """
+        table, parameters = self.table, self.table.report.parameters
+        counted = COUNTED["kaplan_meier" if kind == NELSON_AALEN else kind]
+        at = [self.place(role, fields.get(role), place) for place, role in enumerate(counted.roles)]
+        if kind == "counts":
+            return histogram(table, level, *range(len(table.shape)))
+        if kind == "histogram":
+            return histogram(table, level, *at)
+        if kind in (LOGRANK, GEHAN):
+            return compare_groups(table, kind, *at)
+        if kind in ("kaplan_meier", NELSON_AALEN):
+            curve = nelson_aalen if kind == NELSON_AALEN else kaplan_meier
+            return curve(table, *at, self.group(fields.get("group")), level)
+        if kind == "roc":
+            return roc(table, *at, level, parameters.get("specificity", SPECIFICITY))
+        if kind == "quantiles":
+            return quantiles(table, *at, level, QUARTILES)
+        simple = {"ecdf": ecdf, "contingency": contingency, "qq": qq}
+        return simple[kind](table, *at, level)
+
+
+def answers_of(report: CountsReport, records: int, level: float = 0.95) -> list[Answer]:
+    """What a report shows of its table: the statistic asked for, and the test of its groups.
+
+    Raises: StudyError for a damaged table, or one that the statistic does not fit.
+    """
+    asker = Asker(CountTable.of(report, records))
+    found = [asker.ask(report.statistic, level)]
+    if report.statistic == "kaplan_meier" and len(report.axes) > 2:
+        found.append(asker.ask(LOGRANK))
+    return found
+
+
+def headline(
+    report: CountsReport, records: int
+) -> tuple[float, float | None, float | None, float | None] | None:
+    """The estimate of a report: (value, low, high, noise_std), for these records.
+
+    noise_std is a quarter of the interval's length, the deviation of a normal law with it.
+
+    Returns: None where the statistic has no such number, or the table leaves it open.
+    """
+    name = COUNTED[report.statistic].headline
+    if not name:
+        return None
+    answer = answers_of(report, records)[0]
+    number = next(each for each in answer.numbers if each.name.startswith(name))
+    if number.value is None:
+        return None
+    low, high = number.intervals.get(RECORDS, (None, None))
+    std = None if low is None or high is None else (high - low) / 4
+    return number.value, low, high, std
