@@ -28,7 +28,8 @@ from umpc.counts.table import (
 )
 
 LEAST_EXPECTED = 1.0
-"""Expected counts below this one are taken for it: noise makes nothing of them."""
+"""Expected counts below it, and below the noise's deviation, are taken for the smaller of both."""
+TINY = 1e-9
 LENGTHS = 801
 """Lengths that are tested for Cramér's V."""
 
@@ -40,15 +41,16 @@ def contingency(table: CountTable, first: int, second: int, level: float) -> Ans
     one, two = (names_of_cells(axes[axis]) for axis in (first, second))
     labels = [f"{a}, {b}" for a in one for b in two]
     series = cells(counts, n, level, f"{axes[first].field}, {axes[second].field}", labels)
-    value = float(_chi_squared(counts.value[None], n)[0])
-    expected = _expected(counts.value[None], n)[0]
+    least = min(LEAST_EXPECTED, max(float(np.std(counts.errors)), TINY))
+    value = float(_chi_squared(counts.value[None], n, least)[0])
+    expected = _expected(counts.value[None], n, least)[0]
     rest = tuple(axis for axis in range(len(axes)) if axis not in (first, second))
     errors = table.fresh_errors("independent")
     errors = errors.sum(axis=tuple(axis + 1 for axis in rest))
     if first > second:
         errors = errors.swapaxes(1, 2)
     simulated = table.drawn(expected, "independent") + errors
-    exceeding = int(np.sum(_chi_squared(simulated, n) >= value * (1 - 1e-12)))
+    exceeding = int(np.sum(_chi_squared(simulated, n, least) >= value * (1 - 1e-12)))
     size = (1 + exceeding) / (RUNS + 1)
     numbers = [
         Number("chi-squared", value),
@@ -57,25 +59,25 @@ def contingency(table: CountTable, first: int, second: int, level: float) -> Ans
         _cramer(table, counts.value, counts.errors, expected, level),
     ]
     title = f"table of {axes[first].field} and {axes[second].field}"
-    notes = [f"expected counts below {LEAST_EXPECTED:g} count as {LEAST_EXPECTED:g}"]
-    if not np.any(expected <= LEAST_EXPECTED):
-        notes = []
+    notes = []
+    if np.any(expected <= least) and least > TINY:
+        notes = [f"expected counts below {least:.2g} count as {least:.2g}"]
     return Answer(
         "contingency", title, level, series.name, "records", [series], numbers, notes, form=BARS
     )
 
 
-def _expected(counts: Floats, n: float) -> Floats:
+def _expected(counts: Floats, n: float, least: float) -> Floats:
     """Expected counts of independent fields, from margins that are not negative."""
     rows = as_counts(counts.sum(axis=-1), n, 1)
     columns = as_counts(counts.sum(axis=-2), n, 1)
     found = rows[..., :, None] * columns[..., None, :] / n
-    return np.asarray(np.maximum(found, LEAST_EXPECTED))
+    return np.asarray(np.maximum(found, least))
 
 
-def _chi_squared(counts: Floats, n: float) -> Floats:
+def _chi_squared(counts: Floats, n: float, least: float) -> Floats:
     """Pearson's statistic of each table: (runs,) float64."""
-    expected = _expected(counts, n)
+    expected = _expected(counts, n, least)
     return np.asarray(((counts - expected) ** 2 / expected).sum(axis=(-1, -2)))
 
 
@@ -93,14 +95,15 @@ def _cramer(
     most = sqrt(n * least)
     length = float(np.linalg.norm(seen))
     direction = seen / length if length else np.full(len(seen), len(seen) ** -0.5)
-    lengths = np.linspace(0, most, LENGTHS)
+    lengths = np.union1d(np.linspace(0, most, LENGTHS), min(length, most))
     intervals: dict[str, tuple[float | None, float | None]] = {}
     bias = 0.0
     for kind, moved in ((RECORDS, errors), (POPULATION, errors + sampled)):
         rows = _interaction(moved, expected, n) / scale
         rows = rows.reshape(len(rows), -1)
         squares, along = (rows**2).sum(axis=1), rows @ direction
-        bias = bias or float(squares.mean())
+        if kind == RECORDS:
+            bias = float(squares.mean())
         # |s·direction + error|² at each length s
         found = lengths[None] ** 2 + 2 * lengths[None] * along[:, None] + squares[:, None]
         found.sort(axis=0)
@@ -108,7 +111,7 @@ def _cramer(
         is_in = (found[outside] <= length**2 + 1e-9) & (length**2 <= found[-1 - outside] + 1e-9)
         held = lengths[is_in]
         ends = (held[0], held[-1]) if len(held) else (0.0, most)
-        step = lengths[1] if held.size else 0.0
+        step = most / LENGTHS if len(held) > 1 else 0.0
         intervals[kind] = (
             float(max(ends[0] - step, 0) / most),
             float(min(ends[1] + step, most) / most),

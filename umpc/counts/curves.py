@@ -27,6 +27,7 @@ from umpc.counts.answers import (
     Series,
 )
 from umpc.counts.table import (
+    RUNS,
     CountTable,
     Floats,
     Released,
@@ -272,7 +273,7 @@ def roc(table: CountTable, score: int, label: int, level: float, specificity: fl
     labels = [f"{axes[score].field} ≥ {at:.6g}" for at in first]
     curve = Series("sensitivity", rates[:, 0].tolist(), rates[:, 1].tolist(), sensitivity, labels)
     false = Series("1 − specificity", rates[:, 0].tolist(), rates[:, 0].tolist(), other, labels)
-    numbers = [area(counts, level), _at_specificity(curve, other[BAND], specificity)]
+    numbers = [area(table, counts, level), _at_specificity(curve, other[BAND], specificity)]
     return Answer(
         "roc",
         f"ROC curve of {axes[score].field} for {axes[label].field}",
@@ -292,8 +293,11 @@ def _share(part: Floats, rest: Floats) -> Floats:
     return np.asarray(np.where(total > 0, part / np.where(total > 0, total, 1), part >= 0))
 
 
-def area(counts: Released, level: float) -> Number:
-    """The area under the ROC curve: the chance that a record of class 1 has the higher score."""
+def area(table: CountTable, counts: Released, level: float) -> Number:
+    """The area under the ROC curve: the chance that a record of class 1 has the higher score.
+
+    Samples for the population are drawn from the released table without its negative counts.
+    """
 
     def products(values: Floats) -> Floats:
         """(…, 2): pairs in order, with ties half, and all pairs of both classes."""
@@ -303,28 +307,22 @@ def area(counts: Released, level: float) -> Number:
         return np.stack([ordered, sums[..., -1, 0] * sums[..., -1, 1]], axis=-1)
 
     seen = products(counts.value)
-    moved = products(counts.value + counts.errors) - seen
-    areas = np.linspace(0, 1, AUC_POINTS)
-    repaired = products(as_counts(counts.value, counts.records, 2))
-    value = float(repaired[0] / repaired[1]) if repaired[1] > 0 else None
-    ends: dict[str, tuple[float, float]] = {}
-    for kind, at in ((RECORDS, level), (POPULATION, noise_level(level))):
-        tail, distances = (1 - at) / 2, moved[:, :1] - areas * moved[:, 1:]
-        outside = len(distances) - 1 - order_of(1 - tail)
-        ordered = np.sort(distances, axis=0)
+    repaired = as_counts(counts.value, counts.records, 2)
+    sampled = table.drawn(repaired, "area") - repaired
+    ordered, pairs = products(repaired)
+    value = float(ordered / pairs) if pairs > 0 else None
+    seen_area = seen[0] / seen[1] if seen[1] > 0 else 0.5
+    areas = np.union1d(np.linspace(0, 1, AUC_POINTS), np.clip(seen_area, 0, 1))
+    outside = RUNS - 1 - order_of((1 + level) / 2)
+    intervals: dict[str, tuple[float | None, float | None]] = {}
+    for kind, moved in ((RECORDS, counts.errors), (POPULATION, counts.errors + sampled)):
+        change = products(counts.value + moved) - seen
+        distances = np.sort(change[:, :1] - areas * change[:, 1:], axis=0)
         seen_there = seen[0] - areas * seen[1]
-        is_in = (ordered[outside] <= seen_there) & (seen_there <= ordered[-1 - outside])
+        is_in = (distances[outside] <= seen_there) & (seen_there <= distances[-1 - outside])
         held = areas[is_in]
-        ends[kind] = (float(held[0]), float(held[-1])) if len(held) else (0.0, 1.0)
-    sizes = counts.map(lambda values: values.sum(axis=-2))
-    fewest = np.maximum(np.min(sizes.ends(noise_level(level), 1)[0]), 0)
-    low, high = (np.array(end) for end in ends[POPULATION])
-    # no law has a larger variance than A·(1 − A)/min(n₀, n₁) (Van Dantzig 1951)
-    low, high = _sampled((low, high), 1.0, fewest, sampling_tail(level))
-    intervals: dict[str, tuple[float | None, float | None]] = {
-        RECORDS: ends[RECORDS],
-        POPULATION: (float(low), float(high)),
-    }
+        ends = (held[0], held[-1]) if len(held) else (0.0, 1.0)
+        intervals[kind] = float(ends[0]), float(ends[1])
     return Number("area under the curve", value, intervals)
 
 

@@ -61,20 +61,20 @@ class Group:
 
     @cached_property
     def totals(self) -> Released:
-        """Running totals of events, those of censored records before each bin, and n: (T, 3)."""
+        """D_t, C_{t−1}, D_t + C_{t−1} − n and n at each bin: (T, 4). None of them ever falls."""
 
         def linear(values: Floats) -> Floats:
             sums = np.cumsum(values, axis=-2)
-            before = sums[..., 0] - values[..., 0]
-            whole = np.broadcast_to(sums[..., -1:, :].sum(axis=-1), before.shape)
-            return np.stack([sums[..., 1], before, whole], axis=-1)
+            events, lost = sums[..., 1], sums[..., 0] - values[..., 0]
+            whole = np.broadcast_to(sums[..., -1:, :].sum(axis=-1), lost.shape)
+            return np.stack([events, lost, events + lost - whole, whole], axis=-1)
 
         return self.counts.map(linear)
 
     @cached_property
     def repaired(self) -> Floats:
         """Counts by time and event, none of them negative: (T, 2)."""
-        total = float(self.totals.value[-1, 2])
+        total = float(self.totals.value[-1, 3])
         return as_paths(self.counts.value, max(total, 1.0), 2)
 
     @cached_property
@@ -84,72 +84,98 @@ class Group:
         events = self.repaired[:, 1]
         return np.asarray(np.where(at_risk > TINY, events / np.maximum(at_risk, TINY), 0.0))
 
-    def radii(self, level: float) -> tuple[Floats, Floats]:
-        """(widths, deviations): intervals of all totals up to a bin, for each last bin.
+    @cached_property
+    def deviations(self) -> Floats:
+        """The standard deviations of the totals: (T, 4)."""
+        return np.sqrt(np.mean(self.totals.errors**2, axis=0))
 
-        Widths are in deviations: (T,), the last one for all bins at once.
-        """
-        errors = self.totals.errors
-        deviation = np.sqrt(np.mean(errors**2, axis=0))
-        scaled = np.abs(errors) / np.where(deviation > TINY, deviation, np.inf)
-        worst = np.maximum.accumulate(scaled.max(axis=-1), axis=-1)
-        place = order_of(level)
-        return np.partition(worst, place, axis=0)[place], deviation
+    @cached_property
+    def worst(self) -> Floats:
+        """The largest error of all totals up to each bin, in deviations: (RUNS, T), sorted."""
+        deviation = np.where(self.deviations > TINY, self.deviations, np.inf)
+        worst = np.max(np.abs(self.totals.errors) / deviation, axis=-1)
+        return np.sort(np.maximum.accumulate(worst, axis=-1), axis=0)
+
+    def widths(self, level: float) -> Floats:
+        """Half widths, in deviations, of all totals up to each bin at once: (T,)."""
+        return np.asarray(self.worst[order_of(level)])
+
+    def ends(self, at: int, width: float) -> tuple[Floats, Floats]:
+        """(low, high) of the totals up to a bin, at once: (at + 1, 4) each. None of them falls."""
+        value = self.totals.value[: at + 1]
+        half = width * self.deviations[: at + 1]
+        low = np.maximum.accumulate(np.maximum(value - half, LEAST_TOTALS), axis=0)
+        high = np.minimum.accumulate((value + half)[::-1], axis=0)[::-1]
+        return low, np.maximum(high, low)
 
     def survival(self, level: float, together: bool) -> tuple[Floats, Floats, Floats]:
-        """(low, high, at_risk): ends for S at each bin, and the least number there after events."""
-        widths, deviation = self.radii(level)
-        low, high, least = (np.empty(len(widths)) for _ in range(3))
+        """(low, high, known): ends for S at each bin, and the least number there after events.
+
+        Each end is the better one of two: with all totals apart, and with the number left as one.
+        """
+        widths = self.widths(level)
+        low, high, known = (np.empty(len(widths)) for _ in range(3))
         for at, own in enumerate(widths):
-            half = (widths[-1] if together else own) * deviation[: at + 1]
-            value = self.totals.value[: at + 1]
-            down = np.maximum.accumulate(np.maximum(value - half, 0), axis=0)
-            up = np.minimum.accumulate((value + half)[::-1], axis=0)[::-1]
-            up = np.maximum(up, down)
-            most, fewest = up[0, 2], max(down[-1, 2], 1.0)
-            last = max(fewest - up[at, 0] - up[at, 1], 0.0)
-            low[at] = _curve_end(fewest, down[:at, 0], up[:, 1], last)
+            down, up = self.ends(at, widths[-1] if together else own)
+            fewest, most = max(down[0, 3], 1.0), up[-1, 3]
+            least_left, most_left = max(-up[at, 2], 0.0), max(-down[at, 2], 0.0)
+            apart = max(fewest - up[at, 0] - up[at, 1], 0.0)
+            low[at] = max(
+                _curve_end(fewest, down[:at, 0], up[:, 1], apart, 0.0),
+                _curve_end(
+                    most, down[:at, 0], np.minimum(up[:, 1], down[at, 1]), least_left, 0.0
+                ),
+            )
             capped = np.minimum(up[:at, 0], down[at, 0])
-            high[at] = _curve_end(most, capped, down[:, 1], most - down[at, 0] - down[at, 1])
-            least[at] = last
-        low = np.minimum.accumulate(low)
-        return low, np.minimum.accumulate(high), least
+            lost = np.append(down[:at, 1], up[at, 1])
+            high[at] = min(
+                _curve_end(most, capped, down[:, 1], most - down[at, 0] - down[at, 1], 1.0),
+                _curve_end(fewest, up[:at, 0], lost, most_left, 1.0),
+            )
+            known[at] = max(apart, least_left)
+        return np.minimum.accumulate(low), np.minimum.accumulate(high), known
 
     def cumulative_hazard(self, level: float) -> tuple[Floats, Floats]:
-        """(low, high) for the Nelson–Aalen sum at each bin; inf where nobody may be at risk."""
-        widths, deviation = self.radii(level)
-        low, high = np.zeros(len(widths)), np.empty(len(widths))
+        """(low, high) for the Nelson–Aalen sum at each bin; inf where nobody may be at risk.
+
+        By Abel's summation, Σ (D_j − D_{j−1})/r_j grows with D_t and falls with D_j for j < t.
+        """
+        widths = self.widths(level)
+        low, high = np.zeros(len(widths)), np.full(len(widths), np.inf)
         for at, own in enumerate(widths):
-            half = own * deviation[: at + 1]
-            value = self.totals.value[: at + 1]
-            down = np.maximum.accumulate(np.maximum(value - half, 0), axis=0)
-            up = np.minimum.accumulate((value + half)[::-1], axis=0)[::-1]
-            up = np.maximum(up, down)
-            for found, events, end, gone, whole in (
-                (low, up, down, down, up[0, 2]),
-                (high, down, up, up, down[-1, 2]),
-            ):
-                # Abel's summation: Σ (D_j − D_{j−1})/r_j, with D_j for j < t and D_t moved apart
-                before = np.concatenate([[0.0], gone[:at, 0]])
-                at_risk = whole - before - gone[:, 1]
-                path = np.concatenate([[0.0], events[:at, 0], [end[at, 0]]])
-                if at_risk[-1] <= TINY:
-                    found[at] = np.inf
-                    continue
-                found[at] = float(np.sum(np.diff(path) / at_risk))
+            down, up = self.ends(at, own)
+            # at risk are those who are left after the events, and at most those left before
+            least = np.maximum(-up[:, 2], down[0, 3] - _before(up[:, 0]) - up[:, 1])
+            most = np.append(up[-1, 3], -down[:-1, 2])
+            most = np.minimum(most, up[-1, 3] - _before(down[:, 0]) - down[:, 1])
+            if most[-1] > TINY:
+                path = np.append(np.minimum(up[:at, 0], down[at, 0]), down[at, 0])
+                low[at] = np.sum((path - _before(path)) / most)
+            if least[-1] > TINY:
+                path = np.append(down[:at, 0], up[at, 0])
+                high[at] = np.sum((path - _before(path)) / least)
         return np.maximum.accumulate(np.maximum(low, 0)), high
 
 
-def _curve_end(whole: float, events: Floats, lost: Floats, last: float) -> float:
-    """S at the last bin from running totals of events before it, and of censored records.
+LEAST_TOTALS = np.array([0.0, 0.0, -np.inf, 0.0])
+"""The least possible values of the totals."""
 
-    Args: whole: n. last: n − D_t − C_{t−1}. lost: censored before each bin: C_{j−1}.
+
+def _before(totals: Floats) -> Floats:
+    """Running totals before each bin."""
+    return np.append(0.0, totals[:-1])
+
+
+def _curve_end(whole: float, events: Floats, lost: Floats, left: float, unknown: float) -> float:
+    """S at bin t from totals.
+
+    Args: whole: n. events: D_j for j < t. lost: C_{j−1} for j ≤ t. left: n − D_t − C_{t−1}.
+        unknown: where these numbers leave nobody at t.
     """
     after = whole - events - lost[1:]
-    if last <= 0 or np.any(after <= TINY):
-        return 0.0 if last <= 0 else 1.0
-    found = last / whole * float(np.prod((whole - events - lost[:-1]) / after))
-    return min(found, 1.0)
+    if left <= 0 or np.any(after <= TINY):
+        return unknown
+    return min(left / whole * float(np.prod((whole - events - lost[:-1]) / after)), 1.0)
 
 
 def groups_of(table: CountTable, time: int, event: int, group: int | None) -> list[Group]:
@@ -193,9 +219,11 @@ def kaplan_meier(
         low, high, _ = each.survival(level, together=False)
         band_low, band_high, _ = each.survival(level, together=True)
         inner_low, inner_high, known = each.survival(noise_level(level), together=False)
+        # where nobody may be left, the curve is at most what it was before
+        last = np.maximum.accumulate(np.where(known > 0, np.arange(len(known)), 0))
         sampled = (
             wilson(inner_low, known / np.maximum(inner_low, TINY), tail)[0],
-            wilson(inner_high, known / np.maximum(inner_high, TINY), tail)[1],
+            wilson(inner_high, known / np.maximum(inner_high, TINY), tail)[1][last],
         )
         intervals = {
             RECORDS: Bounds.within(low, high, 0, 1),
