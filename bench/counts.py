@@ -59,9 +59,7 @@ class Case:
         np.add.at(found, tuple(places), 1)
         return found
 
-    def report(
-        self, cells: Ints, epsilon: float | None, rng: np.random.Generator
-    ) -> CountsReport:
+    def report(self, cells: Ints, epsilon: float | None, rng: np.random.Generator) -> CountsReport:
         """What a study releases. Args: epsilon: None for no noise."""
         levels = [cells]
         while self.tree >= 0 and levels[-1].shape[self.tree] > 1:
@@ -226,17 +224,21 @@ def read(file: Path, columns: Mapping[str, str], change: Callable) -> dict[str, 
     separator = ";" if ";" in text.partition("\n")[0] else ","
     rows = list(csv.DictReader(text.splitlines(), delimiter=separator))
     kept = [row for row in rows if all(row[name] not in ("", "NA") for name in columns)]
-    return {
-        new: np.array([change(old, row[old]) for row in kept]) for old, new in columns.items()
-    }
+    return {new: np.array([change(old, row[old]) for row in kept]) for old, new in columns.items()}
 
 
 def read_data(given: argparse.Namespace) -> dict[str, dict[str, NDArray]]:
     """The data sets whose files were named."""
     names = {
-        "lung": ({"time": "time", "status": "event", "age": "age"}, lambda c, v: float(v) - (c == "status")),
+        "lung": (
+            {"time": "time", "status": "event", "age": "age"},
+            lambda c, v: float(v) - (c == "status"),
+        ),
         "whas500": ({"lenfol": "lenfol", "fstat": "event", "age": "age"}, lambda c, v: float(v)),
-        "heart": ({"age": "age", "num": "disease"}, lambda c, v: min(float(v), 1.0) if c == "num" else float(v)),
+        "heart": (
+            {"age": "age", "num": "disease"},
+            lambda c, v: min(float(v), 1.0) if c == "num" else float(v),
+        ),
         "bank": (
             {"age": "age", "balance": "balance", "y": "y"},
             lambda c, v: float(v == "yes") if c == "y" else float(v),

@@ -10,7 +10,7 @@ light on dark where the reader prefers that.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from html import escape
 from math import floor, isfinite, log10
@@ -33,8 +33,8 @@ WORDS = {
 }
 """Kind of an interval → what it is for."""
 STEPS, BARS, PATH = "steps", "bars", "path"
-MOST_ROWS = 60
-"""Rows of a series that a table shows; the JSON document has all."""
+MOST_ROWS = 24
+"""Rows of a series that a table shows, at most; the JSON document has all points."""
 
 
 @dataclass(frozen=True)
@@ -111,10 +111,11 @@ class Answer:
         return [(each.name, _shown(each.value), _told(each)) for each in self.numbers]
 
     def series_rows(self) -> list[tuple[str, str, str]]:
-        """The points of all series as rows, the first MOST_ROWS of each."""
+        """Points of all series as rows: all of them, or about MOST_ROWS evenly over each."""
         found = []
         for series in self.series:
-            for at, value in enumerate(series.value[:MOST_ROWS]):
+            for at in range(0, len(series.value), -(-len(series.value) // MOST_ROWS)):
+                value = series.value[at]
                 x = series.labels[at] if series.labels else f"{series.x[at]:.6g}"
                 ends = [
                     f"{bounds.low[at]:.4g} … {bounds.high[at]:.4g} for {WORDS[kind]}"
@@ -167,7 +168,7 @@ WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 560, 360, 66, 16, 16, 56
 LINE = 18
 """The height of a line of the legend."""
 COLORS = 4
-"""Colors of the series, which are used again after that."""
+"""Colors of the series, after which they begin again."""
 CURVE_STYLE = """
 .umpc-curve { --ink: #1d2733; --quiet: #4d5b69; --line: #d5dde4; max-width: 760px;
   --c0: #2463a6; --c1: #b3440a; --c2: #25724a; --c3: #7a3fa0 }
@@ -324,14 +325,16 @@ class _Drawing:
         before = 1.0 if self.answer.kind == "kaplan_meier" else 0.0
         found = [f"{self.x(self.low_x):.1f},{self.y(before):.1f}"]
         for at, value in zip(places, values, strict=True):
-            found += [f"{self.x(at):.1f},{self.y(before):.1f}", f"{self.x(at):.1f},{self.y(value):.1f}"]
+            x = f"{self.x(at):.1f}"
+            found += [f"{x},{self.y(before):.1f}", f"{x},{self.y(value):.1f}"]
             before = value
         return found
 
     def _legend(self, number: int, series: Series) -> str:
         y = HEIGHT + LINE * number
-        about = f"{series.name}; {self.answer.level:.0%} for {WORDS[self.band]}" if self.band else series.name
-        about = about.replace("%", " %")
+        about = series.name
+        if self.band:
+            about += f"; {self.answer.level * 100:.3g} % for {WORDS[self.band]}"
         color = f"var(--c{number % COLORS})"
         return (
             f'<line x1="{LEFT}" x2="{LEFT + 34}" y1="{y}" y2="{y}" stroke="{color}" '
@@ -345,9 +348,5 @@ def ticks(low: float, high: float) -> list[float]:
     rough = (high - low) / 5
     size = 10.0 ** floor(log10(rough))
     step = next(size * many for many in (1, 2, 5, 10) if size * many >= rough * 0.999)
-    first, last = -floor(-low / step + ROUND), floor(high / step + ROUND)
+    first, last = -floor(-low / step + 1e-9), floor(high / step + 1e-9)
     return [number * step for number in range(first, last + 1)]
-
-
-ROUND = 1e-9
-Place = Callable[[float], float]

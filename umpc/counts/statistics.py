@@ -129,13 +129,17 @@ class Asker:
         is_there = field is not None or len(self.table.report.axes) > 2
         return self.place("group", field, 2) if is_there else None
 
-    def ask(self, kind: str, level: float = 0.95, **fields: str | None) -> Answer:
+    def ask(
+        self, kind: str, level: float = 0.95, at_share: float | None = None, **fields: str | None
+    ) -> Answer:
         """A curve, a table or a test.
 
-        Args: kind: a name of COUNTED, or "nelson_aalen". fields: role → the field that plays it.
+        Args: kind: a name of COUNTED, or "nelson_aalen". at_share: the specificity of a point on a
+            ROC curve, or the share of a quantile; None for the usual ones. fields: role → the field
+            that plays it.
         Raises: StudyError where the table has no such field, or the field cannot play the role.
         """
-        table, parameters = self.table, self.table.report.parameters
+        table = self.table
         counted = COUNTED["kaplan_meier" if kind == NELSON_AALEN else kind]
         at = [self.place(role, fields.get(role), place) for place, role in enumerate(counted.roles)]
         if kind == "counts":
@@ -148,9 +152,9 @@ class Asker:
             curve = nelson_aalen if kind == NELSON_AALEN else kaplan_meier
             return curve(table, *at, self.group(fields.get("group")), level)
         if kind == "roc":
-            return roc(table, *at, level, parameters.get("specificity", SPECIFICITY))
+            return roc(table, *at, level, SPECIFICITY if at_share is None else at_share)
         if kind == "quantiles":
-            return quantiles(table, *at, level, QUARTILES)
+            return quantiles(table, *at, level, QUARTILES if at_share is None else (at_share,))
         simple = {"ecdf": ecdf, "contingency": contingency, "qq": qq}
         return simple[kind](table, *at, level)
 

@@ -122,9 +122,7 @@ class Group:
             apart = max(fewest - up[at, 0] - up[at, 1], 0.0)
             low[at] = max(
                 _curve_end(fewest, down[:at, 0], up[:, 1], apart, 0.0),
-                _curve_end(
-                    most, down[:at, 0], np.minimum(up[:, 1], down[at, 1]), least_left, 0.0
-                ),
+                _curve_end(most, down[:at, 0], np.minimum(up[:, 1], down[at, 1]), least_left, 0.0),
             )
             capped = np.minimum(up[:at, 0], down[at, 0])
             lost = np.append(down[:at, 1], up[at, 1])
