@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from html import escape
+from html import escape as escaped
 from math import floor, isfinite, log10
 from pathlib import Path
 from typing import Any
@@ -137,6 +137,11 @@ class Answer:
     def __repr__(self) -> str:
         told = ", ".join(f"{each.name} = {_shown(each.value)}" for each in self.numbers)
         return f"<umpc {self.kind}: {self.title}{': ' if told else ''}{told}>"
+
+
+def escape(text: str) -> str:
+    """A text for HTML, in which no character turns the direction of others."""
+    return escaped("".join(each if each.isprintable() else "?" for each in text))
 
 
 def _shown(value: float | None) -> str:
