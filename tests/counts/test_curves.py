@@ -1,4 +1,4 @@
-"""Curves from counts against numpy, scipy and R where there is no noise; their intervals with it."""
+"""Curves from counts against numpy, scipy and R without noise; their intervals with noise."""
 
 from __future__ import annotations
 
@@ -150,17 +150,17 @@ def test_questions_that_do_not_fit_say_what_is_missing():
     asked = asker([words("job", "a", "b", "c"), whole("x", 0, 2, [1, 2])], cells)
     with pytest.raises(StudyError, match="'job' has categories, and a curve needs numbers"):
         asked.ask("ecdf")
-    with pytest.raises(StudyError, match="the label 'job' has two cells.*got 3"):
+    with pytest.raises(StudyError, match=r"the label 'job' has two cells.*got 3"):
         asked.ask("roc", score="x", label="job")
-    with pytest.raises(StudyError, match="needs the field 'y'.*has 'job', 'x'"):
+    with pytest.raises(StudyError, match=r"needs the field 'y'.*has 'job', 'x'"):
         asked.ask("ecdf", x="y")
     with pytest.raises(StudyError, match="the event needs one more field"):
         asker([VALUES], np.arange(10)).ask("kaplan_meier")
-    with pytest.raises(StudyError, match="share between 0 and 1, got 1.5"):
+    with pytest.raises(StudyError, match=r"share between 0 and 1, got 1.5"):
         asked.ask("quantiles", at_share=1.5, x="x")
     with pytest.raises(StudyError, match="specificity is between 0 and 1, got 0"):
         asker([VALUES, flag("y")], np.ones((10, 2), dtype=int)).ask("roc", at_share=0.0)
-    with pytest.raises(StudyError, match="has the numbers 'first quartile'.*got 'mean'"):
+    with pytest.raises(StudyError, match=r"has the numbers 'first quartile'.*got 'mean'"):
         asked.ask("quantiles", x="x").number("mean")
 
 

@@ -83,7 +83,9 @@ def test_pictures_are_single_and_safe(result, tmp_path):
     for answer in answers:
         svg = answer.plot().svg
         HTMLParser().feed(svg)
-        assert svg.count("<svg") == 1 and "http" not in svg.replace("http://www.w3.org/2000/svg", "")
+        assert svg.count("<svg") == 1 and "http" not in svg.replace(
+            "http://www.w3.org/2000/svg", ""
+        )
         assert "prefers-color-scheme: dark" in svg and "@media print" in svg
         assert "nan" not in svg and "inf" not in svg.replace("info", "")
         assert "<b>" not in svg and "\u202e" not in svg

@@ -62,7 +62,7 @@ def test_without_noise_the_curve_is_survfits_at_every_event_time():
     found = dict(zip(hazard.x, hazard.value, strict=True))
     assert [found[time] for time in BY_R["time"]] == pytest.approx(BY_R["cumhaz"], abs=1e-12)
     low, high = answer.number("median").intervals[POPULATION]
-    assert low <= 285 and 363 <= high  # those of survfit
+    assert low <= 285 and high >= 363  # those of survfit
 
 
 def test_without_noise_groups_and_their_test_are_rs():
@@ -168,7 +168,7 @@ def test_bounds_hold_the_curve_the_median_and_the_mean(scale):
 
 
 def test_the_test_rejects_true_hypotheses_rarely_and_false_ones_often():
-    """100 studies each, and fewer: two groups with one law, and with medians of which one is half."""
+    """100 studies or fewer each: two groups with one law, and with medians of which one is half."""
     rng, runs = np.random.default_rng(17), 100
     axes = [whole("time", 0, 19, range(2, 20, 2)), flag("event"), words("arm", "a", "b")]
 
@@ -182,7 +182,8 @@ def test_the_test_rejects_true_hypotheses_rarely_and_false_ones_often():
 
     for kind in ("logrank", "gehan"):
         sizes = [study(1.0).ask(kind).number("p-value").value for _ in range(runs)]
-        assert np.mean(np.array(sizes) <= 0.05) <= 0.05 + 4 * (0.0475 / runs) ** 0.5
+        most = 0.05 + 4 * (0.0475 / runs) ** 0.5
+        assert np.mean(np.array(sizes) <= 0.05) <= most
         powers = [study(2.0).ask(kind).number("p-value").value for _ in range(runs // 4)]
         assert np.mean(np.array(powers) <= 0.05) > 0.7
 
@@ -208,7 +209,7 @@ def test_no_event_all_events_and_an_empty_group():
 def test_fields_that_cannot_be_times_or_events_are_refused():
     cells = np.ones((3, 3), dtype=int)
     time, job = whole("time", 0, 2, [1, 2]), words("job", "a", "b", "c")
-    with pytest.raises(StudyError, match="the event 'job' has two cells.*got 3"):
+    with pytest.raises(StudyError, match=r"the event 'job' has two cells.*got 3"):
         asker([time, job], cells).ask("kaplan_meier")
     with pytest.raises(StudyError, match="the time 'job' has categories"):
         asker([job, time], cells).ask("nelson_aalen")
