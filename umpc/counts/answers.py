@@ -76,7 +76,8 @@ class Answer:
     """Something computed from a table of counts. It takes no further ε.
 
     kind: "ecdf", "histogram", "quantiles", "roc", "kaplan_meier", "nelson_aalen", "contingency",
-        "logrank", "gehan" or "qq". level: of all intervals. form: how the series are drawn.
+        "logrank", "gehan" or "qq". level: of all intervals. form: how the series are drawn; of
+        those of a path only the first one is, and the second one tells of its x.
     """
 
     kind: str
@@ -208,6 +209,7 @@ class _Drawing:
 
     def __init__(self, answer: Answer):
         self.answer = answer
+        self.drawn = answer.series[:1] if answer.form == PATH else answer.series
         self.band = next(
             (kind for kind in (BAND, RECORDS) if kind in answer.series[0].intervals), None
         )
@@ -238,9 +240,9 @@ class _Drawing:
 
     def svg(self) -> str:
         answer = self.answer
-        height = HEIGHT + LINE * len(answer.series)
+        height = HEIGHT + LINE * len(self.drawn)
         parts = [self._frame()]
-        for number, series in enumerate(answer.series):
+        for number, series in enumerate(self.drawn):
             parts.append(self._bars(series) if answer.form == BARS else self._curve(number, series))
             parts.append(self._legend(number, series))
         size = f'viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{escape(answer.title)}"'
@@ -319,7 +321,7 @@ class _Drawing:
             for at, low, high in zip(series.x, bounds.low, bounds.high, strict=True):
                 parts.append(
                     f'<line x1="{self.x(at):.1f}" x2="{self.x(at):.1f}" y1="{self.y(low):.1f}" '
-                    f'y2="{self.y(high):.1f}" stroke="{color}" stroke-opacity="0.35"/>'
+                    f'y2="{self.y(high):.1f}" stroke="{color}" stroke-opacity="0.6"/>'
                 )
         return "".join(parts)
 
@@ -352,6 +354,6 @@ def ticks(low: float, high: float) -> list[float]:
     """Round numbers between two ends, about five of them."""
     rough = (high - low) / 5
     size = 10.0 ** floor(log10(rough))
-    step = next(size * many for many in (1, 2, 5, 10) if size * many >= rough * 0.999)
+    step = next(size * many for many in (1, 2, 5, 10) if size * many >= rough * 0.7)
     first, last = -floor(-low / step + 1e-9), floor(high / step + 1e-9)
     return [number * step for number in range(first, last + 1)]

@@ -206,7 +206,7 @@ class CountTable:
             part = (pairs / pairs.sum(axis=1, keepdims=True)).ravel()[: len(variance)]
             there = np.repeat(gap, 2, axis=tree).take(range(len(variance)), axis=tree)
             found = own + there * _along(part, tree, own.ndim)
-        return found
+        return np.asarray(found)
 
     def onto(self, *axes: int) -> Released:
         """The table of some axes in this order; the others are summed out."""
@@ -238,7 +238,7 @@ class CountTable:
         normal = np.sqrt(-2 * np.log1p(-first)) * np.cos(2 * np.pi * second)
         moved = np.sqrt(self.records * flat) * normal
         found = self.records * flat + moved - flat * moved.sum(axis=1, keepdims=True)
-        return np.maximum(found, 0).reshape(RUNS, *shares.shape)
+        return np.asarray(np.maximum(found, 0).reshape(RUNS, *shares.shape))
 
 
 def _in_pairs(values: Floats, axis: int) -> Floats:
@@ -280,7 +280,7 @@ def law_of_noise(report: CountsReport) -> tuple[Floats, Floats]:
         mass = np.maximum(np.fft.fftshift(np.fft.irfft(law, size)), 0)
         mass = mass[size // 2 - reach : size // 2 + reach + 1]
     below = np.cumsum(mass)
-    return places, below[:-1] / below[-1]
+    return np.asarray(places), np.asarray(below[:-1] / below[-1])
 
 
 def uniform(stream: Stream, count: int) -> Floats:
