@@ -67,7 +67,9 @@ class Case:
         flat = np.concatenate([level.ravel() for level in levels])
         scale = EXACT
         if epsilon is not None:
-            scale = SENSITIVITY * len(levels) / epsilon
+            # the last level over one axis alone is n, which is public
+            moving = len(levels) - (len(levels) > 1 and cells.ndim == 1)
+            scale = SENSITIVITY * moving / epsilon
             odds = 1 - np.exp(-1 / scale)
             flat = flat + rng.geometric(odds, len(flat)) - rng.geometric(odds, len(flat))
         values = [int(value) for value in flat]

@@ -132,7 +132,7 @@ def quartiles(table: CountTable, axis: int, level: float) -> list[Number]:
     found = [quantile(table, axis, level, share) for share in QUARTILES]
     both = [quantile(table, axis, (1 + level) / 2, share) for share in (0.25, 0.75)]
     first, third = both
-    intervals = {
+    intervals: dict[str, tuple[float | None, float | None]] = {
         kind: (
             max(0.0, _known(third.intervals[kind][0]) - _known(first.intervals[kind][1])),
             _known(third.intervals[kind][1]) - _known(first.intervals[kind][0]),
@@ -344,12 +344,12 @@ def qq(table: CountTable, axis: int, group: int, level: float) -> Answer:
     axes = table.report.axes
     _ordered(axes[axis])
     _two_cells(axes[group], "group")
-    names, counts = names_of_cells(axes[group]), table.onto(group, axis)
-    points: list[list[Number]] = [[], []]
+    names, counts = names_of_cells(axes[group]), table.onto(axis, group)
     shares = [(at + 1) / (QQ_POINTS + 1) for at in range(QQ_POINTS)]
-    for place in (0, 1):
-        one = counts.map(lambda values, place=place: values[..., place, :])
-        points[place] = [_quantile(one, axes[axis], level, share) for share in shares]
+    points = [
+        [_quantile(counts.at(place), axes[axis], level, share) for share in shares]
+        for place in (0, 1)
+    ]
     xs, ys = ([_known(each.value) for each in numbers] for numbers in points)
     intervals = {
         kind: Bounds(*([_known(each.intervals[kind][end]) for each in points[1]] for end in (0, 1)))

@@ -142,21 +142,25 @@ class Asker:
         table = self.table
         counted = COUNTED["kaplan_meier" if kind == NELSON_AALEN else kind]
         at = [self.place(role, fields.get(role), place) for place, role in enumerate(counted.roles)]
+        one, other = at[0], at[-1]
         if kind == "counts":
             return histogram(table, level, *range(len(table.shape)))
         if kind == "histogram":
-            return histogram(table, level, *at)
-        if kind in (LOGRANK, GEHAN):
-            return compare_groups(table, kind, *at)
-        if kind in ("kaplan_meier", NELSON_AALEN):
-            curve = nelson_aalen if kind == NELSON_AALEN else kaplan_meier
-            return curve(table, *at, self.group(fields.get("group")), level)
-        if kind == "roc":
-            return roc(table, *at, level, SPECIFICITY if at_share is None else at_share)
+            return histogram(table, level, one)
+        if kind == "ecdf":
+            return ecdf(table, one, level)
         if kind == "quantiles":
-            return quantiles(table, *at, level, QUARTILES if at_share is None else (at_share,))
-        simple = {"ecdf": ecdf, "contingency": contingency, "qq": qq}
-        return simple[kind](table, *at, level)
+            return quantiles(table, one, level, QUARTILES if at_share is None else (at_share,))
+        if kind == "contingency":
+            return contingency(table, one, other, level)
+        if kind == "qq":
+            return qq(table, one, other, level)
+        if kind == "roc":
+            return roc(table, one, other, level, SPECIFICITY if at_share is None else at_share)
+        if kind in (LOGRANK, GEHAN):
+            return compare_groups(table, kind, one, at[1], other)
+        curve = nelson_aalen if kind == NELSON_AALEN else kaplan_meier
+        return curve(table, one, at[1], self.group(fields.get("group")), level)
 
 
 def answers_of(report: CountsReport, records: int, level: float = 0.95) -> list[Answer]:

@@ -87,7 +87,7 @@ class Group:
     @cached_property
     def deviations(self) -> Floats:
         """The standard deviations of the totals: (T, 4)."""
-        return np.sqrt(np.mean(self.totals.errors**2, axis=0))
+        return np.asarray(np.sqrt(np.mean(self.totals.errors**2, axis=0)))
 
     @cached_property
     def worst(self) -> Floats:
@@ -184,10 +184,7 @@ def groups_of(table: CountTable, time: int, event: int, group: int | None) -> li
     counts = table.onto(time, event, group)
     field = table.report.axes[group]
     return [
-        Group(
-            f"{field.field} {name}",
-            counts.map(lambda values, place=place: np.asarray(values[..., place])),
-        )
+        Group(f"{field.field} {name}", counts.at(place))
         for place, name in enumerate(names_of_cells(field))
     ]
 

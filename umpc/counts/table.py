@@ -65,6 +65,10 @@ class Released:
         """A linear function of the numbers, which acts on the last axes of an array."""
         return Released(linear(self.value), linear(self.errors), self.records)
 
+    def at(self, place: int) -> Released:
+        """The numbers at one place of the last axis."""
+        return self.map(lambda values: np.asarray(values[..., place]))
+
     def half(self, level: float, together: int = 0) -> Floats:
         """Half the width of intervals for the true numbers.
 
