@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.table import show
-from umpc.counts.answers import BAND, POPULATION, RECORDS, Answer
+from umpc.counts.answers import BAND, POPULATION, RECORDS, CountsAnswer
 from umpc.counts.statistics import Asker
 from umpc.counts.table import CountTable
 from umpc.study.report import CountedAxis, CountsReport
@@ -77,7 +77,7 @@ class Case:
             "counts", list(self.axes), values, self.tree, "laplace", scale, 1.0, 1, {}
         )
 
-    def answer(self, cells: Ints, epsilon: float | None, rng: np.random.Generator) -> Answer:
+    def answer(self, cells: Ints, epsilon: float | None, rng: np.random.Generator) -> CountsAnswer:
         table = CountTable.of(self.report(cells, epsilon, rng), int(cells.sum()))
         return Asker(table).ask(self.kind)
 
@@ -180,7 +180,7 @@ def measure(case: Case, epsilon: float, runs: int, seed: int) -> list[Share]:
     ]
 
 
-def checks(answer: Answer, truth: Answer, kind: str):
+def checks(answer: CountsAnswer, truth: CountsAnswer, kind: str):
     """Each series and each number: its name, its kind, where it holds the truth, half a length."""
     kinds = (kind, BAND) if kind == RECORDS else (kind,)
     for series, true in zip(answer.series, truth.series, strict=True):

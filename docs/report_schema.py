@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from umpc.counts.answers import Answer, Number, Series
+from umpc.counts.answers import CountsAnswer, Number, Series
 from umpc.reporting.json_document import SCHEMA, VERSION, InferenceDocument, ReportDocument
 from umpc.study.report import CountedAxis, CountsReport, PartReport, Report
 
@@ -26,7 +26,7 @@ def make_schema() -> str:
         PartReport,
         CountedAxis,
         CountsReport,
-        Answer,
+        CountsAnswer,
         Series,
         Number,
         InferenceDocument,

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.support.released_tables import asker, cells_of_columns, flag, lung, whole, words
 from umpc.counts.answers import BAND, POPULATION, RECORDS
 from umpc.counts.survival import Group
-from umpc.counts.table import RUNS, Released
+from umpc.counts.table import RUNS, NoisyNumbers
 from umpc.errors import StudyError
 
 HERE = Path(__file__).parent
@@ -125,7 +125,7 @@ def test_any_errors_inside_the_box_leave_the_curve_inside_its_bounds(rows, data)
     if data.draw(st.booleans()):
         moved -= moved.mean()  # the number of records is public
     signs = np.where(np.arange(RUNS) % 2, 1.0, -1.0)
-    group = Group("all", Released(cells + moved, signs[:, None, None] * moved, 1))
+    group = Group("all", NoisyNumbers(cells + moved, signs[:, None, None] * moved, 1))
     truth = survival(cells)
     known = cells.sum() - np.cumsum(cells[:, 1]) - np.cumsum(cells[:, 0]) + cells[:, 0]
     for together in (False, True):

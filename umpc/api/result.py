@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from umpc.counts import answers_of
-from umpc.counts.answers import Answer, CurvePicture, Number
+from umpc.counts.answers import CountsAnswer, CurvePicture, Number
 from umpc.counts.statistics import Asker
 from umpc.counts.table import CountTable
 from umpc.errors import ConfigError
@@ -113,7 +113,7 @@ class Result:
         event: str | None = None,
         group: str | None = None,
         level: float = 0.95,
-    ) -> Answer:
+    ) -> CountsAnswer:
         """Kaplan–Meier curves with bands, medians and restricted means.
 
         Raises: StudyError here and in the methods below, where the report holds no table, the table
@@ -127,19 +127,19 @@ class Result:
         event: str | None = None,
         group: str | None = None,
         level: float = 0.95,
-    ) -> Answer:
+    ) -> CountsAnswer:
         """Cumulative hazards."""
         return self._asker.ask("nelson_aalen", level, time=time, event=event, group=group)
 
     def logrank(
         self, time: str | None = None, event: str | None = None, group: str | None = None
-    ) -> Answer:
+    ) -> CountsAnswer:
         """The log-rank test, with a p-value that counts the noise."""
         return self._asker.ask("logrank", time=time, event=event, group=group)
 
     def gehan(
         self, time: str | None = None, event: str | None = None, group: str | None = None
-    ) -> Answer:
+    ) -> CountsAnswer:
         """Gehan's test, with a p-value that counts the noise."""
         return self._asker.ask("gehan", time=time, event=event, group=group)
 
@@ -149,11 +149,11 @@ class Result:
         label: str | None = None,
         level: float = 0.95,
         specificity: float = 0.9,
-    ) -> Answer:
+    ) -> CountsAnswer:
         """The ROC curve with a band, its area, and the sensitivity at a specificity."""
         return self._asker.ask("roc", level, specificity, score=score, label=label)
 
-    def ecdf(self, x: str | None = None, level: float = 0.95) -> Answer:
+    def ecdf(self, x: str | None = None, level: float = 0.95) -> CountsAnswer:
         """The distribution function of a field with a band, and its quartiles."""
         return self._asker.ask("ecdf", level, x=x)
 
@@ -161,17 +161,19 @@ class Result:
         """A quantile of a field; its intervals stay inside the field's bounds."""
         return self._asker.ask("quantiles", level, share, x=x).numbers[0]
 
-    def histogram(self, x: str | None = None, level: float = 0.95) -> Answer:
+    def histogram(self, x: str | None = None, level: float = 0.95) -> CountsAnswer:
         """The number of records in each cell of a field."""
         return self._asker.ask("histogram", level, x=x)
 
     def contingency(
         self, x: str | None = None, y: str | None = None, level: float = 0.95
-    ) -> Answer:
+    ) -> CountsAnswer:
         """The table of two fields, the chi-squared test with the noise, and Cramér's V."""
         return self._asker.ask("contingency", level, x=x, y=y)
 
-    def qq(self, x: str | None = None, group: str | None = None, level: float = 0.95) -> Answer:
+    def qq(
+        self, x: str | None = None, group: str | None = None, level: float = 0.95
+    ) -> CountsAnswer:
         """Quantiles of one group against those of another."""
         return self._asker.ask("qq", level, x=x, group=group)
 

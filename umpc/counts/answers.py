@@ -72,7 +72,7 @@ class Number:
 
 
 @dataclass(frozen=True)
-class Answer:
+class CountsAnswer:
     """Something computed from a table of counts. It takes no further ε.
 
     kind: "ecdf", "histogram", "quantiles", "roc", "kaplan_meier", "nelson_aalen", "contingency",
@@ -207,7 +207,7 @@ class CurvePicture:
 class _Drawing:
     """The picture of one answer."""
 
-    def __init__(self, answer: Answer):
+    def __init__(self, answer: CountsAnswer):
         self.answer = answer
         self.drawn = answer.series[:1] if answer.form == PATH else answer.series
         self.band = next(

@@ -16,7 +16,7 @@ from math import sqrt
 
 import numpy as np
 
-from umpc.counts.answers import BARS, POPULATION, RECORDS, Answer, Number
+from umpc.counts.answers import BARS, POPULATION, RECORDS, CountsAnswer, Number
 from umpc.counts.curves import cells
 from umpc.counts.table import (
     RUNS,
@@ -34,7 +34,7 @@ LENGTHS = 801
 """Lengths that are tested for Cramér's V."""
 
 
-def contingency(table: CountTable, first: int, second: int, level: float) -> Answer:
+def contingency(table: CountTable, first: int, second: int, level: float) -> CountsAnswer:
     """The table of two fields, the test of independence, and Cramér's V."""
     axes, n = table.report.axes, table.records
     counts = table.onto(first, second)
@@ -62,7 +62,7 @@ def contingency(table: CountTable, first: int, second: int, level: float) -> Ans
     notes = []
     if np.any(expected <= least) and least > TINY:
         notes = [f"expected counts below {least:.2g} count as {least:.2g}"]
-    return Answer(
+    return CountsAnswer(
         "contingency", title, level, series.name, "records", [series], numbers, notes, form=BARS
     )
 

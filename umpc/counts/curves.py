@@ -21,8 +21,8 @@ from umpc.counts.answers import (
     POPULATION,
     POPULATION_BAND,
     RECORDS,
-    Answer,
     Bounds,
+    CountsAnswer,
     Number,
     Series,
 )
@@ -30,7 +30,7 @@ from umpc.counts.table import (
     RUNS,
     CountTable,
     Floats,
-    Released,
+    NoisyNumbers,
     as_counts,
     as_paths,
     ends_of_bins,
@@ -61,7 +61,7 @@ def sampling_tail(level: float) -> float:
     return (1 - NOISE_PART) * (1 - level) / 2
 
 
-def running(table: CountTable, axis: int) -> Released:
+def running(table: CountTable, axis: int) -> NoisyNumbers:
     """The number of records up to and with each bin of a field."""
     return table.onto(axis).map(lambda values: np.cumsum(values, axis=-1))
 
@@ -76,7 +76,7 @@ def notes_of(axis: CountedAxis) -> list[str]:
 # --- one field ------------------------------------------------------------------------------------
 
 
-def ecdf(table: CountTable, axis: int, level: float) -> Answer:
+def ecdf(table: CountTable, axis: int, level: float) -> CountsAnswer:
     """The share of records up to each bin's last value, with a band.
 
     The band for the population adds that of Dvoretzky, Kiefer & Wolfowitz (Massart 1990).
@@ -97,7 +97,7 @@ def ecdf(table: CountTable, axis: int, level: float) -> Answer:
         POPULATION_BAND: Bounds.within(least / n - apart, most / n + apart, 0, 1),
     }
     series = Series(field.field, ends_of_bins(field)[1].tolist(), shares.tolist(), intervals)
-    return Answer(
+    return CountsAnswer(
         "ecdf",
         f"distribution of {field.field}",
         level,
@@ -117,14 +117,14 @@ def _sampled(
     return wilson(low / total, count, tail)[0], wilson(high / total, count, tail)[1]
 
 
-def quantiles(table: CountTable, axis: int, level: float, shares: Sequence[float]) -> Answer:
+def quantiles(table: CountTable, axis: int, level: float, shares: Sequence[float]) -> CountsAnswer:
     """Quantiles of a field, each with its intervals."""
     field = table.report.axes[axis]
     numbers = [quantile(table, axis, level, share) for share in shares]
     if tuple(shares) == QUARTILES:
         numbers = quartiles(table, axis, level)
     title = f"quantiles of {field.field}"
-    return Answer("quantiles", title, level, "", "", [], numbers, notes_of(field))
+    return CountsAnswer("quantiles", title, level, "", "", [], numbers, notes_of(field))
 
 
 def quartiles(table: CountTable, axis: int, level: float) -> list[Number]:
@@ -157,7 +157,7 @@ def quantile(table: CountTable, axis: int, level: float, share: float) -> Number
     return _quantile(table.onto(axis), field, level, share)
 
 
-def _quantile(counts: Released, field: CountedAxis, level: float, share: float) -> Number:
+def _quantile(counts: NoisyNumbers, field: CountedAxis, level: float, share: float) -> Number:
     """A quantile of one group, whose number of records may be private.
 
     The quantile is in bin k if and only if P_k − p·P ≥ 0 > P_{k−1} − p·P for the running totals P_k
@@ -202,20 +202,22 @@ def _quantile(counts: Released, field: CountedAxis, level: float, share: float) 
 ROUNDING = 1e-9
 
 
-def histogram(table: CountTable, level: float, *axes: int) -> Answer:
+def histogram(table: CountTable, level: float, *axes: int) -> CountsAnswer:
     """The number of records in each cell of a field, or of several fields."""
     fields, n = [table.report.axes[axis] for axis in axes], table.records
     names = ", ".join(field.field for field in fields)
     labels = [", ".join(each) for each in product(*map(names_of_cells, fields))]
     series = cells(table.onto(*axes), n, level, names, labels)
     title = f"counts of {names}"
-    return Answer("histogram", title, level, names, "records", [series], [], [_LEAST], form=BARS)
+    return CountsAnswer(
+        "histogram", title, level, names, "records", [series], [], [_LEAST], form=BARS
+    )
 
 
 _LEAST = "no count is shown below 0 or above the number of records"
 
 
-def cells(counts: Released, n: int, level: float, name: str, labels: list[str]) -> Series:
+def cells(counts: NoisyNumbers, n: int, level: float, name: str, labels: list[str]) -> Series:
     """One bar for each cell, with intervals for each alone and for all together."""
     inner, dimensions = noise_level(level), counts.value.ndim
     low, high = counts.ends(level)
@@ -234,7 +236,9 @@ def cells(counts: Released, n: int, level: float, name: str, labels: list[str]) 
 # --- two fields -----------------------------------------------------------------------------------
 
 
-def roc(table: CountTable, score: int, label: int, level: float, specificity: float) -> Answer:
+def roc(
+    table: CountTable, score: int, label: int, level: float, specificity: float
+) -> CountsAnswer:
     """Sensitivity against 1 − specificity at each cut point, and the area under the curve.
 
     The area's numerator and denominator are products of counts. For the true area A, numerator less
@@ -260,7 +264,7 @@ def roc(table: CountTable, score: int, label: int, level: float, specificity: fl
     split = counts.map(sides)
     found: dict[str, tuple[Floats, Floats]] = {}
     both = np.moveaxis(split.errors, 1, 3)  # the two sides last: they hold together
-    pairs = Released(np.moveaxis(split.value, 0, 2), both, table.records)
+    pairs = NoisyNumbers(np.moveaxis(split.value, 0, 2), both, table.records)
     inner = noise_level(level)
     for kind, at, many in ((RECORDS, level, 1), (BAND, level, 3), (POPULATION, inner, 1)):
         low, high = (np.maximum(ends, 0) for ends in pairs.ends(at, many))
@@ -274,7 +278,7 @@ def roc(table: CountTable, score: int, label: int, level: float, specificity: fl
     curve = Series("sensitivity", rates[:, 0].tolist(), rates[:, 1].tolist(), sensitivity, labels)
     false = Series("1 − specificity", rates[:, 0].tolist(), rates[:, 0].tolist(), other, labels)
     numbers = [area(table, counts, level), _at_specificity(curve, other[BAND], specificity)]
-    return Answer(
+    return CountsAnswer(
         "roc",
         f"ROC curve of {axes[score].field} for {axes[label].field}",
         level,
@@ -293,7 +297,7 @@ def _share(part: Floats, rest: Floats) -> Floats:
     return np.asarray(np.where(total > 0, part / np.where(total > 0, total, 1), part >= 0))
 
 
-def area(table: CountTable, counts: Released, level: float) -> Number:
+def area(table: CountTable, counts: NoisyNumbers, level: float) -> Number:
     """The area under the ROC curve: the chance that a record of class 1 has the higher score.
 
     Samples for the population are drawn from the released table without its negative counts.
@@ -339,7 +343,7 @@ def _at_specificity(curve: Series, false: Bounds, specificity: float) -> Number:
     return Number(f"sensitivity at specificity {specificity:g}", value, {**ends})
 
 
-def qq(table: CountTable, axis: int, group: int, level: float) -> Answer:
+def qq(table: CountTable, axis: int, group: int, level: float) -> CountsAnswer:
     """Quantiles of the second group against those of the first one."""
     axes = table.report.axes
     _ordered(axes[axis])
@@ -360,7 +364,7 @@ def qq(table: CountTable, axis: int, group: int, level: float) -> Answer:
         kind: Bounds(*([_known(each.intervals[kind][end]) for each in points[0]] for end in (0, 1)))
         for kind in (RECORDS, POPULATION)
     }
-    return Answer(
+    return CountsAnswer(
         "qq",
         f"quantiles of {axes[axis].field} in two groups of {axes[group].field}",
         level,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from umpc.counts.answers import RECORDS, Answer
+from umpc.counts.answers import RECORDS, CountsAnswer
 from umpc.counts.contingency import contingency
 from umpc.counts.curves import QUARTILES, ecdf, histogram, qq, quantiles, roc
 from umpc.counts.survival import GEHAN, LOGRANK, compare_groups, kaplan_meier, nelson_aalen
@@ -18,7 +18,7 @@ from umpc.study.report import CountsReport
 
 
 @dataclass(frozen=True)
-class Counted:
+class CountedStatistic:
     """A statistic that is computed from a table of counts.
 
     roles, optional: the fields, in the order of the table's axes. two_cells: roles of exactly two
@@ -39,29 +39,29 @@ SURVIVAL = ("time", "event")
 NELSON_AALEN = "nelson_aalen"
 SPECIFICITY = 0.9
 COUNTED = {
-    "counts": Counted("table of counts", ("x",), ("y", "z")),
-    "histogram": Counted("histogram", ("x",), source="Pearson 1895"),
-    "ecdf": Counted(
+    "counts": CountedStatistic("table of counts", ("x",), ("y", "z")),
+    "histogram": CountedStatistic("histogram", ("x",), source="Pearson 1895"),
+    "ecdf": CountedStatistic(
         "distribution function",
         ("x",),
         numeric=("x",),
         headline="median",
         source="Dvoretzky, Kiefer & Wolfowitz 1956",
     ),
-    "quantiles": Counted(
+    "quantiles": CountedStatistic(
         "median and quartiles",
         ("x",),
         numeric=("x",),
         headline="median",
         source="Hyndman & Fan 1996",
     ),
-    "contingency": Counted(
+    "contingency": CountedStatistic(
         "contingency table",
         ("x", "y"),
         headline="Cramér's V",
         source="Gaboardi, Lim, Rogers & Vadhan 2016",
     ),
-    "roc": Counted(
+    "roc": CountedStatistic(
         "ROC curve",
         ("score", "label"),
         two_cells=("label",),
@@ -69,7 +69,7 @@ COUNTED = {
         headline="area under the curve",
         source="Hanley & McNeil 1982",
     ),
-    "kaplan_meier": Counted(
+    "kaplan_meier": CountedStatistic(
         "Kaplan–Meier curve",
         SURVIVAL,
         ("group",),
@@ -78,7 +78,7 @@ COUNTED = {
         "median",
         "Kaplan & Meier 1958",
     ),
-    LOGRANK: Counted(
+    LOGRANK: CountedStatistic(
         "log-rank test",
         (*SURVIVAL, "group"),
         two_cells=("event",),
@@ -86,7 +86,7 @@ COUNTED = {
         headline="p-value",
         source="Mantel 1966",
     ),
-    GEHAN: Counted(
+    GEHAN: CountedStatistic(
         "Gehan's test",
         (*SURVIVAL, "group"),
         two_cells=("event",),
@@ -94,7 +94,7 @@ COUNTED = {
         headline="p-value",
         source="Gehan 1965",
     ),
-    "qq": Counted(
+    "qq": CountedStatistic(
         "quantiles of two groups",
         ("x", "group"),
         two_cells=("group",),
@@ -131,7 +131,7 @@ class Asker:
 
     def ask(
         self, kind: str, level: float = 0.95, at_share: float | None = None, **fields: str | None
-    ) -> Answer:
+    ) -> CountsAnswer:
         """A curve, a table or a test.
 
         Args: kind: a name of COUNTED, or "nelson_aalen". at_share: the specificity of a point on a
@@ -159,11 +159,13 @@ class Asker:
             return roc(table, one, other, level, SPECIFICITY if at_share is None else at_share)
         if kind in (LOGRANK, GEHAN):
             return compare_groups(table, kind, one, at[1], other)
-        curve = nelson_aalen if kind == NELSON_AALEN else kaplan_meier
-        return curve(table, one, at[1], self.group(fields.get("group")), level)
+        group = self.group(fields.get("group"))
+        if kind == NELSON_AALEN:
+            return nelson_aalen(table, one, at[1], group, level)
+        return kaplan_meier(table, one, at[1], group, level)
 
 
-def answers_of(report: CountsReport, records: int, level: float = 0.95) -> list[Answer]:
+def answers_of(report: CountsReport, records: int, level: float = 0.95) -> list[CountsAnswer]:
     """What a report shows of its table: the statistic asked for, and the test of its groups.
 
     Raises: StudyError for a damaged table, or one that the statistic does not fit.

@@ -26,8 +26,8 @@ from umpc.counts.answers import (
     BAND,
     POPULATION,
     RECORDS,
-    Answer,
     Bounds,
+    CountsAnswer,
     Number,
     Series,
 )
@@ -36,7 +36,7 @@ from umpc.counts.table import (
     RUNS,
     CountTable,
     Floats,
-    Released,
+    NoisyNumbers,
     as_paths,
     cells_of,
     ends_of_bins,
@@ -57,10 +57,10 @@ class Group:
     """One group's counts by time and event. name: its category, or "all"."""
 
     name: str
-    counts: Released
+    counts: NoisyNumbers
 
     @cached_property
-    def totals(self) -> Released:
+    def totals(self) -> NoisyNumbers:
         """D_t, C_{t−1}, D_t + C_{t−1} − n and n at each bin: (T, 4). None of them ever falls."""
 
         def linear(values: Floats) -> Floats:
@@ -201,7 +201,7 @@ def _check(axes: list[CountedAxis], time: int, event: int) -> None:
 
 def kaplan_meier(
     table: CountTable, time: int, event: int, group: int | None, level: float
-) -> Answer:
+) -> CountsAnswer:
     """The survival curve of each group, its median, and its mean up to the largest time.
 
     The band holds the curve of these records at all times. A group's band is for that group alone.
@@ -230,7 +230,7 @@ def kaplan_meier(
         about = "" if group is None else f", {each.name}"
         numbers.append(_median(curve, f"median{about}"))
         numbers.append(_restricted_mean(curve, f"restricted mean{about}"))
-    return Answer(
+    return CountsAnswer(
         "kaplan_meier",
         f"Kaplan–Meier curve of {axis.field}",
         level,
@@ -277,7 +277,7 @@ def _restricted_mean(curve: Series, name: str) -> Number:
 
 def nelson_aalen(
     table: CountTable, time: int, event: int, group: int | None, level: float
-) -> Answer:
+) -> CountsAnswer:
     """The cumulative hazard of each group (Nelson 1972, Aalen 1978).
 
     For the population, the logarithm of an end moves by its standard error 1/√D, for D events.
@@ -299,13 +299,13 @@ def nelson_aalen(
     title = f"Nelson–Aalen curve of {axis.field}"
     notes = notes_of(axis)
     name = "cumulative hazard"
-    return Answer("nelson_aalen", title, level, axis.field, name, series, [], notes)
+    return CountsAnswer("nelson_aalen", title, level, axis.field, name, series, [], notes)
 
 
 # --- tests between groups -------------------------------------------------------------------------
 
 
-def compare_groups(table: CountTable, kind: str, time: int, event: int, group: int) -> Answer:
+def compare_groups(table: CountTable, kind: str, time: int, event: int, group: int) -> CountsAnswer:
     """The log-rank test (Mantel 1966), or Gehan's test (Gehan 1965, Breslow 1970).
 
     Its p-value is the share of simulated studies with a statistic as large. They have n records
@@ -329,7 +329,7 @@ def compare_groups(table: CountTable, kind: str, time: int, event: int, group: i
         Number("p-value", size, note=f"with the noise, by {RUNS} simulated studies"),
     ]
     title = f"{name} of {axes[time].field} between groups of {axes[group].field}"
-    return Answer(kind, title, 0.95, "", "", [], numbers, notes_of(axes[time]))
+    return CountsAnswer(kind, title, 0.95, "", "", [], numbers, notes_of(axes[time]))
 
 
 def _placed(table: CountTable, purpose: str, axes: tuple[int, ...]) -> Floats:

@@ -6,8 +6,8 @@ to all released numbers with that sum. With a dyadic tree over one axis, it also
 levels (Hay, Rastogi, Miklau & Suciu 2010, section 4.2). The fit is linear. So its error is the
 same linear function of the noise alone, whatever the records are, and its law is known.
 
-`Released` keeps the estimate next to `RUNS` independent draws of its error. A linear function acts
-on both. With `RUNS` draws, the k-th smallest absolute error is exceeded by the true one with a
+`NoisyNumbers` keeps an estimate next to `RUNS` independent draws of its error. A linear function
+acts on both. With `RUNS` draws, the k-th smallest absolute error is exceeded by the true one with a
 probability of at most 1 − k/(RUNS + 1), without any approximation (Dwass 1957). So intervals hold
 their value at least as often as they say, at every epsilon and every number of records.
 
@@ -49,7 +49,7 @@ ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
-class Released:
+class NoisyNumbers:
     """Numbers with an error of known law. Each linear function of them is such numbers again.
 
     Args:
@@ -61,11 +61,11 @@ class Released:
     errors: Floats
     records: int
 
-    def map(self, linear: Linear) -> Released:
+    def map(self, linear: Linear) -> NoisyNumbers:
         """A linear function of the numbers, which acts on the last axes of an array."""
-        return Released(linear(self.value), linear(self.errors), self.records)
+        return NoisyNumbers(linear(self.value), linear(self.errors), self.records)
 
-    def at(self, place: int) -> Released:
+    def at(self, place: int) -> NoisyNumbers:
         """The numbers at one place of the last axis."""
         return self.map(lambda values: np.asarray(values[..., place]))
 
@@ -153,11 +153,11 @@ class CountTable:
         return found
 
     @cached_property
-    def released(self) -> Released:
+    def released(self) -> NoisyNumbers:
         """The consistent table, and draws of its error."""
         values = np.array(self.report.values, dtype=np.float64)
         noise = self.noise_draws("errors")
-        return Released(
+        return NoisyNumbers(
             self._consistent(values[None], self.records)[0],
             self._consistent(noise, 0),
             self.records,
@@ -212,7 +212,7 @@ class CountTable:
             found = own + there * _along(part, tree, own.ndim)
         return np.asarray(found)
 
-    def onto(self, *axes: int) -> Released:
+    def onto(self, *axes: int) -> NoisyNumbers:
         """The table of some axes in this order; the others are summed out."""
         rest = tuple(axis - len(self.shape) for axis in range(len(self.shape)) if axis not in axes)
         ranks = [sorted(axes).index(axis) - len(axes) for axis in axes]

@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from umpc.counts.answers import Answer
+from umpc.counts.answers import CountsAnswer
 from umpc.decoding import convert
 from umpc.errors import ConfigError
 from umpc.inference.null_laws import NullTest
@@ -65,7 +65,7 @@ class ReportDocument(Report):
     exact_over_edges: float | None = None
     quantised: float | None = None
     inference_of_parts: list[InferenceDocument] = field(default_factory=list)
-    answers: list[Answer] = field(default_factory=list)
+    answers: list[CountsAnswer] = field(default_factory=list)
 
 
 def document(report: Report, extra: Extra | None = None) -> dict[str, Any]:

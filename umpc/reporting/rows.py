@@ -16,7 +16,7 @@ from math import floor, isfinite, log10
 from typing import Any
 
 from umpc.counts import answers_of
-from umpc.counts.answers import Answer
+from umpc.counts.answers import CountsAnswer
 from umpc.errors import UmpcError
 from umpc.inference.null_laws import NullTest
 from umpc.inference.report_inference import (
@@ -147,7 +147,7 @@ def intervals_of(report: Report, level: float = 0.95) -> list[ReportInterval]:
     return found
 
 
-def answers_in(report: Report) -> list[Answer]:
+def answers_in(report: Report) -> list[CountsAnswer]:
     """What a released table of counts says; none in a report of another kind."""
     return [] if report.counts is None else answers_of(report.counts, report.records)
 
@@ -314,7 +314,7 @@ def _values(report: Report) -> Iterator[Block]:
     yield FOLDED, ("The intervals of 95 % in numbers", rows)
 
 
-def _answers(answers: Sequence[Answer]) -> Iterator[Block]:
+def _answers(answers: Sequence[CountsAnswer]) -> Iterator[Block]:
     """Each curve, table or test: its picture, its numbers, and its points to unfold."""
     for answer in answers:
         yield HEADING, answer.title
