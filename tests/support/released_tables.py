@@ -63,7 +63,7 @@ def released(
     shape: float = 1.0,
     noise: str = "laplace",
 ) -> CountsReport:
-    """What a study releases of a table. Args: rng: None for no noise."""
+    """The table that a study releases. Args: rng: None for no noise."""
     flat = np.concatenate([level.ravel() for level in levels_of(cells, tree)])
     if rng is not None:
         if noise == "gaussian":

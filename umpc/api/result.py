@@ -94,7 +94,7 @@ class Result:
     def plot(self, level: float = 0.95) -> IntervalPicture | CurvePicture:
         """The estimate with its intervals, as a picture that a notebook shows.
 
-        Of a table of counts it is the curve or the bars of the statistic that was asked for.
+        A table of counts shows the curve or the bars of the statistic that was asked for.
         """
         if self.report.counts is not None:
             return answers_of(self.report.counts, self.report.records, level)[0].plot()

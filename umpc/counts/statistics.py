@@ -166,7 +166,7 @@ class Asker:
 
 
 def answers_of(report: CountsReport, records: int, level: float = 0.95) -> list[CountsAnswer]:
-    """What a report shows of its table: the statistic asked for, and the test of its groups.
+    """The answers that a report shows: the statistic asked for, and the test of its groups.
 
     Raises: StudyError for a damaged table, or one that the statistic does not fit.
     """

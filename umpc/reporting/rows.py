@@ -148,7 +148,7 @@ def intervals_of(report: Report, level: float = 0.95) -> list[ReportInterval]:
 
 
 def answers_in(report: Report) -> list[CountsAnswer]:
-    """What a released table of counts says; none in a report of another kind."""
+    """The answers from a released table of counts; none in a report of another kind."""
     return [] if report.counts is None else answers_of(report.counts, report.records)
 
 
