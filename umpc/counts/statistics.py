@@ -32,7 +32,6 @@ class CountedStatistic:
     two_cells: tuple[str, ...] = ()
     numeric: tuple[str, ...] = ()
     headline: str = ""
-    source: str = ""
 
 
 SURVIVAL = ("time", "event")
@@ -40,26 +39,23 @@ NELSON_AALEN = "nelson_aalen"
 SPECIFICITY = 0.9
 COUNTED = {
     "counts": CountedStatistic("table of counts", ("x",), ("y", "z")),
-    "histogram": CountedStatistic("histogram", ("x",), source="Pearson 1895"),
+    "histogram": CountedStatistic("histogram", ("x",)),
     "ecdf": CountedStatistic(
         "distribution function",
         ("x",),
         numeric=("x",),
         headline="median",
-        source="Dvoretzky, Kiefer & Wolfowitz 1956",
     ),
     "quantiles": CountedStatistic(
         "median and quartiles",
         ("x",),
         numeric=("x",),
         headline="median",
-        source="Hyndman & Fan 1996",
     ),
     "contingency": CountedStatistic(
         "contingency table",
         ("x", "y"),
         headline="Cramér's V",
-        source="Gaboardi, Lim, Rogers & Vadhan 2016",
     ),
     "roc": CountedStatistic(
         "ROC curve",
@@ -67,7 +63,6 @@ COUNTED = {
         two_cells=("label",),
         numeric=("score",),
         headline="area under the curve",
-        source="Hanley & McNeil 1982",
     ),
     "kaplan_meier": CountedStatistic(
         "Kaplan–Meier curve",
@@ -76,7 +71,6 @@ COUNTED = {
         ("event",),
         ("time",),
         "median",
-        "Kaplan & Meier 1958",
     ),
     LOGRANK: CountedStatistic(
         "log-rank test",
@@ -84,7 +78,6 @@ COUNTED = {
         two_cells=("event",),
         numeric=("time",),
         headline="p-value",
-        source="Mantel 1966",
     ),
     GEHAN: CountedStatistic(
         "Gehan's test",
@@ -92,14 +85,12 @@ COUNTED = {
         two_cells=("event",),
         numeric=("time",),
         headline="p-value",
-        source="Gehan 1965",
     ),
     "qq": CountedStatistic(
         "quantiles of two groups",
         ("x", "group"),
         two_cells=("group",),
         numeric=("x",),
-        source="Wilk & Gnanadesikan 1968",
     ),
 }
 """Name in a study → the statistic. A column's cells are bins or categories."""
