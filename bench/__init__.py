@@ -27,6 +27,7 @@
 | `type_one.py` | how often a test rejects a true hypothesis, over simulated studies |
 | `power.py` | how often a test rejects a false hypothesis: power curves |
 | `coverage.py` | how often the first interval of a report holds the statistic |
+| `counts.py` | how often intervals from a table of counts hold their value |
 | `population.py` | how often intervals for a population hold its value |
 | `clear_studies.py` | simulated studies in the clear, for the four files above |
 | `order_patterns.py` | rank kernels over all sets of many tables at once |

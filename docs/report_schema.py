@@ -13,14 +13,25 @@ from typing import Any
 
 import msgspec
 
+from umpc.counts.answers import CountsAnswer, Number, Series
 from umpc.reporting.json_document import SCHEMA, VERSION, InferenceDocument, ReportDocument
-from umpc.study.report import PartReport, Report
+from umpc.study.report import CountedAxis, CountsReport, PartReport, Report
 
 
 def make_schema() -> str:
     """The text of report.schema.json."""
     _, definitions = msgspec.json.schema_components([ReportDocument], ref_template="#/$defs/{name}")
-    for cls in (Report, PartReport, InferenceDocument, ReportDocument):
+    for cls in (
+        Report,
+        PartReport,
+        CountedAxis,
+        CountsReport,
+        CountsAnswer,
+        Series,
+        Number,
+        InferenceDocument,
+        ReportDocument,
+    ):
         _describe(definitions, cls.__name__, cls)
     root = definitions.pop("ReportDocument")
     root["properties"]["schema"] = {"const": VERSION}

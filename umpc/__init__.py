@@ -36,6 +36,7 @@ of other packages come through entry points (`protocols/registry.py`).
 | `transport/` | gRPC over mutual TLS, shared by all processes |
 | `approval_page/` | a node's page for the person who accepts and refuses studies |
 | `monitoring/` | metrics and health of a process |
+| `counts/` | curves, quantiles, tables and tests from a released table of counts |
 | `inference/` | intervals for the population and p-values, from a report alone |
 | `reporting/` | a report as a page, a picture, and JSON with a schema |
 | `deployment/` | processes of a whole study on this machine, for the demo and from Python |

@@ -226,9 +226,11 @@ MAY_IMPORT = {
     "umpc/coordinator/": (*PROCESS, "msgspec", "umpc.coordinator"),
     "umpc/edges_in_memory.py": (*PROCESS, "umpc.dealer.material"),
     "umpc/simulation.py": (*PROCESS, "umpc.dealer", "umpc.edges_in_memory"),
+    "umpc/counts/": ("numpy", "umpc.counts", "umpc.text_file", *BELOW_STUDY),
     "umpc/inference/": ("numpy", "umpc.inference", *BELOW_STUDY),
     "umpc/reporting/": (
         "msgspec",
+        "umpc.counts",
         "umpc.inference",
         "umpc.reporting",
         "umpc.protocols.base.promise",

@@ -8,6 +8,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from umpc.counts import answers_of
+from umpc.counts.answers import CountsAnswer, CurvePicture, Number
+from umpc.counts.statistics import Asker
+from umpc.counts.table import CountTable
 from umpc.errors import ConfigError
 from umpc.inference.null_laws import NullTest
 from umpc.inference.report_inference import (
@@ -87,9 +91,91 @@ class Result:
         """The four sources of error: noise, sampling of sets, coarse values, population."""
         return self._inference.errors()
 
-    def plot(self, level: float = 0.95) -> IntervalPicture:
-        """The estimate with its intervals, as a picture that a notebook shows."""
+    def plot(self, level: float = 0.95) -> IntervalPicture | CurvePicture:
+        """The estimate with its intervals, as a picture that a notebook shows.
+
+        A table of counts shows the curve or the bars of the statistic that was asked for.
+        """
+        if self.report.counts is not None:
+            return answers_of(self.report.counts, self.report.records, level)[0].plot()
         return picture(self.report, level)
+
+    # --- from a table of counts ----------------------------------------------------------------
+    # Every answer follows from the released table. A field is named, or taken by its place.
+
+    @cached_property
+    def _asker(self) -> Asker:
+        return Asker(CountTable.of(self.report.counts, self.report.records))
+
+    def km(
+        self,
+        time: str | None = None,
+        event: str | None = None,
+        group: str | None = None,
+        level: float = 0.95,
+    ) -> CountsAnswer:
+        """Kaplan–Meier curves with bands, medians and restricted means.
+
+        Raises: StudyError here and in the methods below, where the report holds no table, the table
+            has no such field, or the field cannot play its role.
+        """
+        return self._asker.ask("kaplan_meier", level, time=time, event=event, group=group)
+
+    def nelson_aalen(
+        self,
+        time: str | None = None,
+        event: str | None = None,
+        group: str | None = None,
+        level: float = 0.95,
+    ) -> CountsAnswer:
+        """Cumulative hazards."""
+        return self._asker.ask("nelson_aalen", level, time=time, event=event, group=group)
+
+    def logrank(
+        self, time: str | None = None, event: str | None = None, group: str | None = None
+    ) -> CountsAnswer:
+        """The log-rank test, with a p-value that counts the noise."""
+        return self._asker.ask("logrank", time=time, event=event, group=group)
+
+    def gehan(
+        self, time: str | None = None, event: str | None = None, group: str | None = None
+    ) -> CountsAnswer:
+        """Gehan's test, with a p-value that counts the noise."""
+        return self._asker.ask("gehan", time=time, event=event, group=group)
+
+    def roc(
+        self,
+        score: str | None = None,
+        label: str | None = None,
+        level: float = 0.95,
+        specificity: float = 0.9,
+    ) -> CountsAnswer:
+        """The ROC curve with a band, its area, and the sensitivity at a specificity."""
+        return self._asker.ask("roc", level, specificity, score=score, label=label)
+
+    def ecdf(self, x: str | None = None, level: float = 0.95) -> CountsAnswer:
+        """The distribution function of a field with a band, and its quartiles."""
+        return self._asker.ask("ecdf", level, x=x)
+
+    def quantile(self, share: float = 0.5, x: str | None = None, level: float = 0.95) -> Number:
+        """A quantile of a field; its intervals stay inside the field's bounds."""
+        return self._asker.ask("quantiles", level, share, x=x).numbers[0]
+
+    def histogram(self, x: str | None = None, level: float = 0.95) -> CountsAnswer:
+        """The number of records in each cell of a field."""
+        return self._asker.ask("histogram", level, x=x)
+
+    def contingency(
+        self, x: str | None = None, y: str | None = None, level: float = 0.95
+    ) -> CountsAnswer:
+        """The table of two fields, the chi-squared test with the noise, and Cramér's V."""
+        return self._asker.ask("contingency", level, x=x, y=y)
+
+    def qq(
+        self, x: str | None = None, group: str | None = None, level: float = 0.95
+    ) -> CountsAnswer:
+        """Quantiles of one group against those of another."""
+        return self._asker.ask("qq", level, x=x, group=group)
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON document of `umpc study run --format json` (`report.schema.json`)."""

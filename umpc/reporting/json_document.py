@@ -16,11 +16,12 @@ from typing import Any
 
 import msgspec
 
+from umpc.counts.answers import CountsAnswer
 from umpc.decoding import convert
 from umpc.errors import ConfigError
 from umpc.inference.null_laws import NullTest
 from umpc.inference.report_inference import ErrorSource, ReportInterval
-from umpc.reporting.rows import errors_of, intervals_of, promise_of, usual_test_of
+from umpc.reporting.rows import answers_in, errors_of, intervals_of, promise_of, usual_test_of
 from umpc.study.report import Report
 from umpc.text_file import read_text
 
@@ -51,6 +52,7 @@ class ReportDocument(Report):
     schema: the version of this document.
     inference: intervals, a test and the sources of error; empty for a report of several values.
     inference_of_parts: the same of each of several values, in the order of parts.
+    answers: curves, tables and tests that a released table of counts says.
     promise: what the protocol promises to records or people and to sites, and what is disclosed.
     exact, exact_over_edges, quantised: only of a demo, which knows all records: the values without
         noise on all sets, on the sampled sets, and on the records' bins.
@@ -63,6 +65,7 @@ class ReportDocument(Report):
     exact_over_edges: float | None = None
     quantised: float | None = None
     inference_of_parts: list[InferenceDocument] = field(default_factory=list)
+    answers: list[CountsAnswer] = field(default_factory=list)
 
 
 def document(report: Report, extra: Extra | None = None) -> dict[str, Any]:
@@ -74,6 +77,8 @@ def document(report: Report, extra: Extra | None = None) -> dict[str, Any]:
         inference_document(inference_of(report.of_part(place)))
         for place in range(len(report.parts))
     ]
+    if answers := answers_in(report):
+        values["answers"] = [answer.to_dict() for answer in answers]
     found: dict[str, Any] = _finite(values)
     return found
 

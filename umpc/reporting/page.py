@@ -22,6 +22,7 @@ from pathlib import Path
 from umpc.errors import ConfigError
 from umpc.inference.report_inference import Inference, ReportInterval
 from umpc.reporting.rows import (
+    CURVE,
     FOLDED,
     HEADING,
     KIND_WORDS,
@@ -185,6 +186,8 @@ def body_of(report: Report) -> list[str]:
             body += _folded(title, [_table(rows)] if rows else [])
         elif kind == PICTURE:
             body.append(picture_of(*content).svg)
+        elif kind == CURVE:
+            body.append(content.plot().svg)
         else:
             body.append(FORMS[kind].format(escape(content)))
     if report.rounds and report.timeline and not report.replayed:

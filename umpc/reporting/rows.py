@@ -11,10 +11,12 @@ Sentences about a report, of which its rows consist.
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from math import floor, isfinite, log10
 from typing import Any
 
+from umpc.counts import answers_of
+from umpc.counts.answers import CountsAnswer
 from umpc.errors import UmpcError
 from umpc.inference.null_laws import NullTest
 from umpc.inference.report_inference import (
@@ -145,6 +147,11 @@ def intervals_of(report: Report, level: float = 0.95) -> list[ReportInterval]:
     return found
 
 
+def answers_in(report: Report) -> list[CountsAnswer]:
+    """The answers from a released table of counts; none in a report of another kind."""
+    return [] if report.counts is None else answers_of(report.counts, report.records)
+
+
 def usual_test_of(report: Report) -> NullTest | None:
     """The test of the statistic's own hypothesis; None where there is none."""
     try:
@@ -216,6 +223,8 @@ Block = tuple[str, Any]
 TITLE, HEADING, VALUE, TEXT, QUIET = "title", "heading", "value", "text", "quiet"
 PICTURE = "picture"
 """The content is a report and its intervals."""
+CURVE = "curve"
+"""The content is an answer from a table of counts, whose picture it is."""
 FOLDED = "folded"
 """The content is a title and its rows. Where a reader can unfold it, it is folded away."""
 REPLAYED = "replayed: stored shares"
@@ -282,6 +291,10 @@ def _values(report: Report) -> Iterator[Block]:
             yield from _values(report.of_part(place))
             yield QUIET, describe_share(report, place)
         return
+    if answers := answers_in(report):
+        yield from _answers(answers)
+        yield TEXT, report.note
+        return
     if report.estimate is None:
         yield VALUE, "no value"
         yield TEXT, report.note
@@ -301,11 +314,30 @@ def _values(report: Report) -> Iterator[Block]:
     yield FOLDED, ("The intervals of 95 % in numbers", rows)
 
 
+def _answers(answers: Sequence[CountsAnswer]) -> Iterator[Block]:
+    """Each curve, table or test: its picture, its numbers, and its points to unfold."""
+    for answer in answers:
+        yield HEADING, answer.title
+        if answer.series:
+            yield CURVE, answer
+        for name, value, ends in answer.rows():
+            yield TEXT, f"{name}: {value}{'; ' if ends else ''}{ends}"
+        for note in answer.notes:
+            yield QUIET, note
+        if answer.series:
+            title = f"{answer.title} in numbers, {answer.level * 100:.3g} %"
+            yield FOLDED, (title, answer.series_rows())
+
+
 def _estimate(report: Report) -> Iterator[Line]:
     """The value with its interval; or each of several values, with its test and part of ε."""
     replayed = REPLAYED if report.replayed else ""
     if not report.parts:
         yield from _value(report, "private estimate", replayed)
+        for answer in answers_in(report):
+            yield answer.title, "", "; ".join(answer.notes)
+            for name, value, ends in (*answer.rows(), *answer.series_rows()):
+                yield f"  {name}", value, ends
         return
     yield "private estimates", f"{len(report.parts)}", replayed
     for place, name in enumerate(names_of_parts(report)):

@@ -77,6 +77,52 @@ class PartReport:
 
 
 @dataclass(frozen=True)
+class CountedAxis:
+    """One field of a table of counts.
+
+    cuts: inner cut points in the field's unit, ascending; a value lies in the bin whose number is
+        the number of cuts that are not above it.
+    words: the categories instead of bins; empty for numbers.
+    lower, upper: the public bounds.
+    step: the field's resolution.
+    """
+
+    field: str
+    lower: float
+    upper: float
+    step: float
+    cuts: list[float]
+    words: list[str]
+
+
+@dataclass(frozen=True)
+class CountsReport:
+    """The released table.
+
+    statistic: the counted statistic asked for ("counts" for none), whose roles are `axes` in order.
+    values: noisy counts, row-major over the axes, the last one fastest.
+    tree: the axis that has a dyadic tree, or -1. With a tree `values` lists levels from the leaves
+        up: for each level a table whose tree axis is half as long, rounded up, each row-major.
+    noise: "laplace" or "gaussian".
+    scale: for laplace s/ε, so that P(x) ∝ exp(-|x|/scale) for one draw; for gaussian σ² of all
+        nodes' noise.
+    shape: n/h of laplace, the sum of that many discrete Laplace laws' worth
+        (`DistributedLaplace.shape`); 1 in a committee.
+    people: most records of one person, 1 without a person column.
+    """
+
+    statistic: str
+    axes: list[CountedAxis]
+    values: list[int]
+    tree: int
+    noise: str
+    scale: float
+    shape: float
+    people: int
+    parameters: dict[str, float]
+
+
+@dataclass(frozen=True)
 class Report:
     """One object for programs and for the table.
 
@@ -185,6 +231,7 @@ class Report:
     finished: str = field(default="", kw_only=True)
     prepared_at: str = field(default="", kw_only=True)
     classes: dict[str, str] = field(default_factory=dict, kw_only=True)
+    counts: CountsReport | None = field(default=None, kw_only=True)
 
     def of_part(self, place: int) -> Report:
         """The report of one of several values, as if the study had reported it alone.
@@ -218,6 +265,8 @@ class Report:
         for entry in values["sums"]:
             if not entry["noise_shift"]:
                 del entry["noise_shift"]
+        if self.counts is None:  # in documents of all other studies
+            del values["counts"]
         return values
 
     @classmethod

@@ -16,7 +16,7 @@ result_of <- function(text, data_name) {
   if (length(report$parts) > 0) {
     return(results_of_parts(report, text, data_name))
   }
-  if (is.null(report$estimate)) {
+  if (is.null(report$estimate) && length(report$answers) == 0) {
     fail(sprintf("the study released no value: %s", report$note))
   }
   one_result(report, text, data_name)
@@ -25,7 +25,7 @@ result_of <- function(text, data_name) {
 # A result of one value of a report.
 one_result <- function(report, text, data_name) {
   result <- list(
-    estimate = stats::setNames(report$estimate, report$statistic),
+    estimate = stats::setNames(number_or_na(report$estimate), report$statistic),
     method = sprintf(
       "Private %s (epsilon = %s, delta = %s, %s nodes)", report$statistic,
       format(report$epsilon), format(report$delta), format(report$nodes)

@@ -1,0 +1,91 @@
+"""Tables of two fields against scipy without noise; the test and the association with it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from scipy import stats
+from scipy.stats.contingency import association
+
+from tests.support.released_tables import asker, cells_of_columns, flag, lung, whole, words
+from umpc.counts.answers import RECORDS
+
+BY_R = json.loads((Path(__file__).parent / "lung_by_r.json").read_text(encoding="utf-8"))
+JOB, SITE = words("job", "a", "b", "c"), words("site", "n", "s")
+
+
+def test_the_statistic_of_lung_is_rs():
+    data, axes = lung(), [whole("age", 30, 90, [60]), flag("event")]
+    cells = cells_of_columns(axes, [data["age"], data["event"]])
+    found = asker(axes, cells).ask("contingency").number("chi-squared").value
+    assert found == pytest.approx(BY_R["chi_squared"][0])
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.integers(0, 20), min_size=6, max_size=6))
+def test_without_noise_it_is_scipys(counts):
+    cells = np.array(counts).reshape(3, 2)
+    assume(cells.sum(axis=0).all() and cells.sum(axis=1).all())
+    for axes, own in (([JOB, SITE], cells), ([SITE, JOB], cells.T)):
+        asked = asker(axes, own)
+        answer = asked.ask("contingency", x="job", y="site")
+        known = stats.chi2_contingency(cells, correction=False)
+        assert answer.number("chi-squared").value == pytest.approx(known.statistic, abs=1e-6)
+        assert answer.number("degrees of freedom").value == known.dof == 2
+        measure = answer.number("Cramér's V")
+        assert measure.value == pytest.approx(association(cells, "cramer"), abs=1e-6)
+        assert measure.intervals[RECORDS] == pytest.approx((measure.value,) * 2, abs=1e-6)
+        assert answer.series[0].value == pytest.approx(cells.ravel())
+        assert answer.series[0].labels[1] == "a, s"
+    if cells.sum() > 40 and known.expected_freq.min() >= 5:
+        assert answer.number("p-value").value == pytest.approx(known.pvalue, abs=0.08)
+
+
+def test_true_hypotheses_are_rejected_rarely_and_false_ones_often():
+    rng, runs, n = np.random.default_rng(19), 400, 300
+    law = np.outer([0.5, 0.3, 0.2], [0.7, 0.3])
+    other = law + np.array([[0.1, -0.1], [-0.05, 0.05], [-0.05, 0.05]])
+
+    def rejected(shares: np.ndarray, many: int) -> float:
+        found = 0
+        for _ in range(many):
+            cells = rng.multinomial(n, shares.ravel()).reshape(3, 2)
+            answer = asker([JOB, SITE], cells, scale=4.0, rng=rng).ask("contingency")
+            found += answer.number("p-value").value <= 0.05
+        return found / many
+
+    assert rejected(law, runs) <= 0.05 + 4 * (0.0475 / runs) ** 0.5
+    assert rejected(other, runs // 4) > 0.6
+    # with the law of no noise, a tenth of the true ones would go, and more
+    without = 0
+    for _ in range(runs // 4):
+        cells = rng.multinomial(n, law.ravel()).reshape(3, 2)
+        noisy = asker([JOB, SITE], cells, scale=4.0, rng=rng).ask("contingency")
+        without += stats.chi2(2).sf(noisy.number("chi-squared").value) <= 0.05
+    assert without / (runs // 4) > 0.1
+
+
+@pytest.mark.parametrize("moved", [0.0, 0.12])
+def test_intervals_of_the_association_hold_it(moved):
+    rng, runs, n = np.random.default_rng(23), 200, 400
+    law = np.outer([0.5, 0.3, 0.2], [0.6, 0.4])
+    law += moved * np.array([[1, -1], [-1, 1], [0, 0]])
+    cells = rng.multinomial(n, law.ravel()).reshape(3, 2)
+    truth = association(cells, "cramer")
+    held = 0
+    for _ in range(runs):
+        answer = asker([JOB, SITE], cells, scale=4.0, rng=rng).ask("contingency")
+        low, high = answer.number("Cramér's V").intervals[RECORDS]
+        held += low <= truth <= high
+    assert held / runs >= 0.95 - 4 * (0.0475 / runs) ** 0.5
+
+
+def test_a_table_of_one_row_has_no_association():
+    answer = asker([words("x", "a"), SITE], np.array([[3, 4]])).ask("contingency")
+    assert answer.number("Cramér's V").value is None
+    assert answer.number("p-value").value == 1

@@ -1,0 +1,132 @@
+"""A report with a table of counts: in Python, on its page, in the terminal, as a document."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import jsonschema
+import numpy as np
+import pytest
+
+import umpc
+from tests.support.released_tables import cells_of_columns, flag, lung, released, whole, words
+from umpc.cli.shared import print_report
+from umpc.counts import COUNTED, headline
+from umpc.counts.answers import BAND, RECORDS
+from umpc.errors import ConfigError, StudyError
+from umpc.reporting.json_document import SCHEMA, check_document
+from umpc.reporting.page import page
+from umpc.study.report import Report
+
+TIME = whole("time", 0, 1099, range(100, 1099, 100))
+
+
+@pytest.fixture(scope="module")
+def plain() -> umpc.Result:
+    table = {"x": list(range(9)), "y": [3, 1, 4, 1, 5, 9, 2, 6, 5]}
+    bounds = {"x": (0, 15), "y": (0, 15)}
+    return umpc.estimate("kendall_tau", [table, table], ["x", "y"], bounds=bounds, epsilon=9)
+
+
+@pytest.fixture(scope="module")
+def result(plain) -> umpc.Result:
+    """Lung with two groups, at epsilon 2."""
+    data, axes = lung(), [TIME, flag("event"), whole("age", 30, 90, [65])]
+    cells = cells_of_columns(axes, [data[axis.field] for axis in axes])
+    rng = np.random.default_rng(29)
+    counts = released(axes, cells, scale=1.0, rng=rng, statistic="kaplan_meier")
+    report = replace(
+        plain.report, statistic="kaplan_meier", counts=counts, records=228, sums=[], estimate=None
+    )
+    return umpc.Result(replace(report, note="", low=None, high=None))
+
+
+def test_a_result_answers_every_question_that_its_fields_fit(result):
+    curves = result.km()
+    assert [each.name for each in curves.series] == ["age 30–64", "age 65–90"]
+    assert len(result.km(group=None).series) == 2
+    assert result.nelson_aalen().kind == "nelson_aalen"
+    assert 0 < result.logrank().number("p-value").value <= 1
+    assert 0 < result.gehan().number("p-value").value <= 1
+    assert result.roc("time", "age").number("area under the curve").value < 0.6
+    assert result.roc(specificity=0.8).numbers[1].name == "sensitivity at specificity 0.8"
+    assert result.ecdf("time", level=0.9).level == 0.9
+    low, high = result.quantile(0.5, "time").intervals[RECORDS]
+    assert 0 <= low <= 255 <= high <= 1099
+    assert len(result.histogram("age").series[0].value) == 2
+    assert result.contingency("event", "age").number("degrees of freedom").value == 1
+    assert result.qq("time", "age").kind == "qq"
+    assert "Kaplan–Meier" in repr(curves) and "median" in repr(curves)
+
+
+def test_a_report_without_a_table_says_what_to_do(plain):
+    assert "counts" not in plain.to_dict() and "answers" not in plain.to_dict()
+    with pytest.raises(StudyError, match='statistic "counts"'):
+        plain.km()
+
+
+def test_pictures_are_single_and_safe(result, tmp_path):
+    bars = words("job", "<b>&", "plain \u202e word")
+    other = released([bars], np.array([3, 4]))
+    named = umpc.Result(replace(result.report, counts=other, records=7))
+    answers = [
+        result.km(),
+        result.nelson_aalen(),
+        result.roc("time", "event"),
+        result.ecdf("time"),
+        result.contingency("event", "age"),
+        result.qq("time", "age"),
+        named.histogram(),
+    ]
+    for answer in answers:
+        svg = answer.plot().svg
+        HTMLParser().feed(svg)
+        assert svg.count("<svg") == 1 and "http" not in svg.replace(
+            "http://www.w3.org/2000/svg", ""
+        )
+        assert "prefers-color-scheme: dark" in svg and "@media print" in svg
+        assert "nan" not in svg and "inf" not in svg.replace("info", "")
+        assert "<b>" not in svg and "\u202e" not in svg
+        assert svg in answer._repr_html_() and answer.plot()._repr_svg_() == svg
+        json.dumps(answer.to_dict(), allow_nan=False)
+    saved = result.km().plot().save(tmp_path / "curve.svg")
+    assert saved.read_text(encoding="utf-8") == result.plot().svg
+    with pytest.raises(ConfigError, match="cannot be written"):
+        result.km().plot().save(tmp_path / "nowhere" / "curve.svg")
+
+
+def test_the_page_the_terminal_and_the_document_show_it(result, capsys):
+    shown = page(result.report)
+    assert shown.count('class="umpc-curve"') == 1 and "Kaplan–Meier curve of time" in shown
+    assert "log-rank test of time between groups of age" in shown
+    print_report(result.report, "table", {})
+    printed = capsys.readouterr().out
+    assert "median, age 30–64" in printed and "these records" in printed
+    document = result.to_dict()
+    jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text("utf-8"))).validate(document)
+    check_document(document)
+    assert [each["kind"] for each in document["answers"]] == ["kaplan_meier", "logrank"]
+    band = document["answers"][0]["series"][0]["intervals"][BAND]
+    assert len(band["low"]) == len(band["high"]) == 11
+    assert Report.from_dict(json.loads(result.to_json())) == result.report
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_every_statistic_has_its_roles_and_its_headline(name):
+    counted = COUNTED[name]
+    roles = (*counted.roles, *counted.optional)
+    assert {*counted.two_cells, *counted.numeric} <= set(roles) and len(roles) <= 3
+    axes = [
+        flag(role) if role in (*counted.two_cells, "group") else whole(role, 0, 4, range(1, 5))
+        for role in roles
+    ]
+    cells = np.arange(np.prod([2 if axis.cuts == [1] else 5 for axis in axes])) % 4 + 1
+    cells = cells.reshape([len(axis.cuts) + 1 for axis in axes])
+    found = headline(released(axes, cells, statistic=name), int(cells.sum()))
+    assert (found is None) == (not counted.headline)
+    if found is not None:
+        value, low, high, std = found
+        assert low is None or low <= value <= high
+        assert std is None or std == pytest.approx(0, abs=1e-9)

@@ -1,0 +1,376 @@
+"""Kaplan–Meier curves with intervals that the noise cannot break, and tests between groups.
+
+The curve is S(t) = ∏ (r_j − d_j)/r_j over the bins up to t (Kaplan & Meier 1958). In a bin, events
+come before censored times. With running totals D of events and C of censored records,
+
+    S(t) = (n − D_t − C_{t−1})/n · ∏_{j<t} (n − D_j − C_{j−1})/(n − D_j − C_j).
+
+A factor (a − D)/(b − D) with a ≥ b grows with D, and (x − D_j)/(x − D_{j−1}) grows with x = n − C.
+So S(t) grows with n and with D_j for j < t, and falls with D_t and with every C_j. It follows that
+intervals for n and for all running totals at once give one for S(t): no approximation is made, and
+no denominator of noise appears. The Nelson–Aalen sum Σ (D_j − D_{j−1})/r_j is linear in D for given
+numbers at risk r, and falls with each r_j, which gives its interval in the same way.
+
+For the population, the interval's ends are widened by Wilson's interval for S at r − d records over
+S, which is the variance of Peto et al. 1977, S²(1 − S)/(r − d), and not below Greenwood's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from umpc.counts.answers import (
+    BAND,
+    POPULATION,
+    RECORDS,
+    Bounds,
+    CountsAnswer,
+    Number,
+    Series,
+)
+from umpc.counts.curves import noise_level, notes_of, sampling_tail
+from umpc.counts.table import (
+    RUNS,
+    CountTable,
+    Floats,
+    NoisyNumbers,
+    as_paths,
+    cells_of,
+    ends_of_bins,
+    names_of_cells,
+    normal_quantile,
+    order_of,
+    wilson,
+)
+from umpc.errors import StudyError
+from umpc.study.report import CountedAxis
+
+TINY = 1e-9
+LOGRANK, GEHAN = "logrank", "gehan"
+
+
+@dataclass(frozen=True)
+class Group:
+    """One group's counts by time and event. name: its category, or "all"."""
+
+    name: str
+    counts: NoisyNumbers
+
+    @cached_property
+    def totals(self) -> NoisyNumbers:
+        """D_t, C_{t−1}, D_t + C_{t−1} − n and n at each bin: (T, 4). None of them ever falls."""
+
+        def linear(values: Floats) -> Floats:
+            sums = np.cumsum(values, axis=-2)
+            events, lost = sums[..., 1], sums[..., 0] - values[..., 0]
+            whole = np.broadcast_to(sums[..., -1:, :].sum(axis=-1), lost.shape)
+            return np.stack([events, lost, events + lost - whole, whole], axis=-1)
+
+        return self.counts.map(linear)
+
+    @cached_property
+    def repaired(self) -> Floats:
+        """Counts by time and event, none of them negative: (T, 2)."""
+        total = float(self.totals.value[-1, 3])
+        return as_paths(self.counts.value, max(total, 1.0), 2)
+
+    @cached_property
+    def hazards(self) -> Floats:
+        """The share of those at risk that has the event in each bin."""
+        at_risk = np.cumsum(self.repaired.sum(axis=1)[::-1])[::-1]
+        events = self.repaired[:, 1]
+        return np.asarray(np.where(at_risk > TINY, events / np.maximum(at_risk, TINY), 0.0))
+
+    @cached_property
+    def deviations(self) -> Floats:
+        """The standard deviations of the totals: (T, 4)."""
+        return np.asarray(np.sqrt(np.mean(self.totals.errors**2, axis=0)))
+
+    @cached_property
+    def worst(self) -> Floats:
+        """The largest error of all totals up to each bin, in deviations: (RUNS, T), sorted."""
+        deviation = np.where(self.deviations > TINY, self.deviations, np.inf)
+        worst = np.max(np.abs(self.totals.errors) / deviation, axis=-1)
+        return np.sort(np.maximum.accumulate(worst, axis=-1), axis=0)
+
+    def widths(self, level: float) -> Floats:
+        """Half widths, in deviations, of all totals up to each bin at once: (T,)."""
+        return np.asarray(self.worst[order_of(level)])
+
+    def ends(self, at: int, width: float) -> tuple[Floats, Floats]:
+        """(low, high) of the totals up to a bin, at once: (at + 1, 4) each. None of them falls."""
+        value = self.totals.value[: at + 1]
+        half = width * self.deviations[: at + 1]
+        low = np.maximum.accumulate(np.maximum(value - half, LEAST_TOTALS), axis=0)
+        high = np.minimum.accumulate((value + half)[::-1], axis=0)[::-1]
+        return low, np.maximum(high, low)
+
+    def survival(self, level: float, together: bool) -> tuple[Floats, Floats, Floats]:
+        """(low, high, known): ends for S at each bin, and the least number there after events.
+
+        Each end is the better one of two: with all totals apart, and with the number left as one.
+        """
+        widths = self.widths(level)
+        low, high, known = (np.empty(len(widths)) for _ in range(3))
+        for at, own in enumerate(widths):
+            down, up = self.ends(at, widths[-1] if together else own)
+            fewest, most = max(down[0, 3], 1.0), up[-1, 3]
+            least_left, most_left = max(-up[at, 2], 0.0), max(-down[at, 2], 0.0)
+            apart = max(fewest - up[at, 0] - up[at, 1], 0.0)
+            low[at] = max(
+                _curve_end(fewest, down[:at, 0], up[:, 1], apart, 0.0),
+                _curve_end(most, down[:at, 0], np.minimum(up[:, 1], down[at, 1]), least_left, 0.0),
+            )
+            capped = np.minimum(up[:at, 0], down[at, 0])
+            lost = np.append(down[:at, 1], up[at, 1])
+            high[at] = min(
+                _curve_end(most, capped, down[:, 1], most - down[at, 0] - down[at, 1], 1.0),
+                _curve_end(fewest, up[:at, 0], lost, most_left, 1.0),
+            )
+            known[at] = max(apart, least_left)
+        return np.minimum.accumulate(low), np.minimum.accumulate(high), known
+
+    def cumulative_hazard(self, level: float) -> tuple[Floats, Floats]:
+        """(low, high) for the Nelson–Aalen sum at each bin; inf where nobody may be at risk.
+
+        By Abel's summation, Σ (D_j − D_{j−1})/r_j grows with D_t and falls with D_j for j < t.
+        """
+        widths = self.widths(level)
+        low, high = np.zeros(len(widths)), np.full(len(widths), np.inf)
+        for at, own in enumerate(widths):
+            down, up = self.ends(at, own)
+            # at risk are those who are left after the events, and at most those left before
+            least = np.maximum(-up[:, 2], down[0, 3] - _before(up[:, 0]) - up[:, 1])
+            most = np.append(up[-1, 3], -down[:-1, 2])
+            most = np.minimum(most, up[-1, 3] - _before(down[:, 0]) - down[:, 1])
+            if most[-1] > TINY:
+                path = np.append(np.minimum(up[:at, 0], down[at, 0]), down[at, 0])
+                low[at] = np.sum((path - _before(path)) / most)
+            if least[-1] > TINY:
+                path = np.append(down[:at, 0], up[at, 0])
+                high[at] = np.sum((path - _before(path)) / least)
+        return np.maximum.accumulate(np.maximum(low, 0)), high
+
+
+LEAST_TOTALS = np.array([0.0, 0.0, -np.inf, 0.0])
+"""The least possible values of the totals."""
+
+
+def _before(totals: Floats) -> Floats:
+    """Running totals before each bin."""
+    return np.append(0.0, totals[:-1])
+
+
+def _curve_end(whole: float, events: Floats, lost: Floats, left: float, unknown: float) -> float:
+    """S at bin t from totals.
+
+    Args: whole: n. events: D_j for j < t. lost: C_{j−1} for j ≤ t. left: n − D_t − C_{t−1}.
+        unknown: where these numbers leave nobody at t.
+    """
+    after = whole - events - lost[1:]
+    if left <= 0 or np.any(after <= TINY):
+        return unknown
+    return min(left / whole * float(np.prod((whole - events - lost[:-1]) / after)), 1.0)
+
+
+def groups_of(table: CountTable, time: int, event: int, group: int | None) -> list[Group]:
+    """One group for each category, or a single one."""
+    _check(table.report.axes, time, event)
+    if group is None:
+        return [Group("all", table.onto(time, event))]
+    counts = table.onto(time, event, group)
+    field = table.report.axes[group]
+    return [
+        Group(f"{field.field} {name}", counts.at(place))
+        for place, name in enumerate(names_of_cells(field))
+    ]
+
+
+def _check(axes: list[CountedAxis], time: int, event: int) -> None:
+    if axes[time].words:
+        raise StudyError(f"the time {axes[time].field!r} has categories, and needs numbers")
+    if cells_of(axes[event]) != 2:
+        raise StudyError(
+            f"the event {axes[event].field!r} has two cells, the first one for a censored time and "
+            f"the second one for an event; got {cells_of(axes[event])}: give it one cut point"
+        )
+
+
+def kaplan_meier(
+    table: CountTable, time: int, event: int, group: int | None, level: float
+) -> CountsAnswer:
+    """The survival curve of each group, its median, and its mean up to the largest time.
+
+    The band holds the curve of these records at all times. A group's band is for that group alone.
+    """
+    axis, tail = table.report.axes[time], sampling_tail(level)
+    places = ends_of_bins(axis)[1]
+    series, numbers = [], []
+    for each in groups_of(table, time, event, group):
+        value = np.cumprod(1 - each.hazards)
+        low, high, _ = each.survival(level, together=False)
+        band_low, band_high, _ = each.survival(level, together=True)
+        inner_low, inner_high, known = each.survival(noise_level(level), together=False)
+        # where nobody may be left, the curve is at most what it was before
+        last = np.maximum.accumulate(np.where(known > 0, np.arange(len(known)), 0))
+        sampled = (
+            wilson(inner_low, known / np.maximum(inner_low, TINY), tail)[0],
+            wilson(inner_high, known / np.maximum(inner_high, TINY), tail)[1][last],
+        )
+        intervals = {
+            RECORDS: Bounds.within(low, high, 0, 1),
+            BAND: Bounds.within(band_low, band_high, 0, 1),
+            POPULATION: Bounds.within(*sampled, 0, 1),
+        }
+        curve = Series(each.name, places.tolist(), value.tolist(), intervals)
+        series.append(curve)
+        about = "" if group is None else f", {each.name}"
+        numbers.append(_median(curve, f"median{about}"))
+        numbers.append(_restricted_mean(curve, f"restricted mean{about}"))
+    return CountsAnswer(
+        "kaplan_meier",
+        f"Kaplan–Meier curve of {axis.field}",
+        level,
+        axis.field,
+        "share without the event",
+        series,
+        numbers,
+        [*notes_of(axis), f"the restricted mean is up to {places[-1]:.6g}"],
+    )
+
+
+def _median(curve: Series, name: str) -> Number:
+    """The first time at which S is at most 1/2; its interval inverts that of S."""
+    half = 0.5 + TINY
+
+    def first(values: list[float]) -> float | None:
+        return next((x for x, s in zip(curve.x, values, strict=True) if s <= half), None)
+
+    intervals = {
+        kind: (first(curve.intervals[kind].low), first(curve.intervals[kind].high))
+        for kind in (RECORDS, POPULATION)
+    }
+    value = first(curve.value)
+    return Number(name, value, intervals, "" if value is not None else "the curve stays above 1/2")
+
+
+def _restricted_mean(curve: Series, name: str) -> Number:
+    """The area below S up to the last bin. Its interval is the area below the ends of S.
+
+    The deviation of an integral is at most the integral of the deviations, so the ends of intervals
+    for each time give an interval for the population, too; for these records the band does.
+    """
+    widths = np.diff(curve.x)
+
+    def under(values: list[float]) -> float:
+        return float(curve.x[0] + np.sum(np.array(values[:-1]) * widths))
+
+    intervals: dict[str, tuple[float | None, float | None]] = {}
+    for kind, ends in ((RECORDS, BAND), (POPULATION, POPULATION)):
+        bounds = curve.intervals[ends]
+        intervals[kind] = under(bounds.low), under(bounds.high)
+    return Number(name, under(curve.value), intervals)
+
+
+def nelson_aalen(
+    table: CountTable, time: int, event: int, group: int | None, level: float
+) -> CountsAnswer:
+    """The cumulative hazard of each group (Nelson 1972, Aalen 1978).
+
+    For the population, the logarithm of an end moves by its standard error 1/√D, for D events.
+    """
+    axis = table.report.axes[time]
+    series = []
+    for each in groups_of(table, time, event, group):
+        low, high = each.cumulative_hazard(level)
+        inner_low, inner_high = each.cumulative_hazard(noise_level(level))
+        events = each.totals.map(lambda values: values[..., 0]).ends(noise_level(level), 1)[0]
+        z = normal_quantile(1 - sampling_tail(level))
+        factor = np.exp(z / np.sqrt(np.maximum(events, 0.05)))
+        intervals = {
+            RECORDS: Bounds.within(low, high, 0, np.inf),
+            POPULATION: Bounds.within(inner_low / factor, inner_high * factor, 0, np.inf),
+        }
+        value, places = np.cumsum(each.hazards), ends_of_bins(axis)[1]
+        series.append(Series(each.name, places.tolist(), value.tolist(), intervals))
+    title = f"Nelson–Aalen curve of {axis.field}"
+    notes = notes_of(axis)
+    name = "cumulative hazard"
+    return CountsAnswer("nelson_aalen", title, level, axis.field, name, series, [], notes)
+
+
+# --- tests between groups -------------------------------------------------------------------------
+
+
+def compare_groups(table: CountTable, kind: str, time: int, event: int, group: int) -> CountsAnswer:
+    """The log-rank test (Mantel 1966), or Gehan's test (Gehan 1965, Breslow 1970).
+
+    Its p-value is the share of simulated studies with a statistic as large. They have n records
+    with one hazard for all groups, each group's own censoring, and the released noise; hazards and
+    censoring are those of the released table.
+    """
+    axes, n = table.report.axes, table.records
+    _check(axes, time, event)
+    counts = table.onto(time, event, group)
+    seen = as_paths(counts.value, n, 3)
+    null = _one_hazard(seen)
+    simulated = table.drawn(null, kind) + _placed(table, kind, (time, event, group))
+    value = float(_statistic(counts.value[None], n, kind)[0])
+    exceeding = int(np.sum(_statistic(simulated, n, kind) >= value - TINY))
+    size = (1 + exceeding) / (RUNS + 1)
+    freedom = cells_of(axes[group]) - 1
+    name = "log-rank test" if kind == LOGRANK else "Gehan's test"
+    numbers = [
+        Number("chi-squared", value),
+        Number("degrees of freedom", float(freedom)),
+        Number("p-value", size, note=f"with the noise, by {RUNS} simulated studies"),
+    ]
+    title = f"{name} of {axes[time].field} between groups of {axes[group].field}"
+    return CountsAnswer(kind, title, 0.95, "", "", [], numbers, notes_of(axes[time]))
+
+
+def _placed(table: CountTable, purpose: str, axes: tuple[int, ...]) -> Floats:
+    """Fresh errors, with the axes in the order of their roles."""
+    errors = table.fresh_errors(purpose)
+    return errors.transpose(0, *(axis + 1 for axis in axes))
+
+
+def _one_hazard(seen: Floats) -> Floats:
+    """Expected counts (T, 2, G) if all groups had the hazard of all records together."""
+    whole = seen.sum(axis=(0, 1))
+    expected, left, at_risk = np.zeros_like(seen), whole.copy(), whole.copy()
+    for at, (lost, events) in enumerate(seen):
+        hazard = events.sum() / max(at_risk.sum(), TINY)
+        stayed = np.maximum(at_risk - events, TINY)
+        expected[at, 1] = left * min(hazard, 1.0)
+        left = left - expected[at, 1]
+        expected[at, 0] = left * np.minimum(lost / stayed, 1.0)
+        left, at_risk = left - expected[at, 0], at_risk - lost - events
+    return expected
+
+
+def _statistic(counts: Floats, n: float, kind: str) -> Floats:
+    """Σ (O − E) with its covariance, as a chi-squared statistic, after the repair of the counts.
+
+    Args: counts: (runs, T, 2, G). Returns: (runs,) float64.
+    """
+    repaired = as_paths(counts, n, 3)
+    at_risk = np.cumsum(repaired.sum(axis=2)[:, ::-1], axis=1)[:, ::-1]
+    events = repaired[:, :, 1].sum(axis=2, keepdims=True)
+    whole = at_risk.sum(axis=2, keepdims=True)
+    share = at_risk / np.maximum(whole, TINY)
+    weight = whole if kind == GEHAN else np.ones_like(whole)
+    gap = (weight * (repaired[:, :, 1] - events * share)).sum(axis=1)[:, :-1]
+    spread = weight**2 * events * np.maximum(whole - events, 0) / np.maximum(whole - 1, TINY)
+    spread = np.where(whole > 1, spread, 0)
+    diagonal = np.einsum("rtz,rtg->rg", spread, share)
+    mixed = np.einsum("rtz,rtg,rth->rgh", spread, share, share)
+    groups = np.arange(share.shape[2] - 1)
+    covariance = -mixed[:, :-1, :-1]
+    covariance[:, groups, groups] += diagonal[:, :-1]
+    covariance[:, groups, groups] += TINY
+    solved = np.linalg.solve(covariance, gap[..., None])[..., 0]
+    return np.asarray((gap * solved).sum(axis=1))
