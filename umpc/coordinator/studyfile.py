@@ -42,6 +42,7 @@ from umpc.coordinator.studyfile_entries import (
     parts_of,
     with_variance,
 )
+from umpc.counts import COUNTED
 from umpc.decoding import convert
 from umpc.errors import KernelError, StudyError
 from umpc.protocols.base.protocol import StudyProtocol
@@ -62,6 +63,8 @@ from umpc.ustat.tracing import arity, trace_all
 PLACEHOLDER = "coordinator"
 """The coordinator's name where only its certificate has it."""
 
+OF_COUNTS = "counts"
+"""The protocol of a file that names none and a statistic of counts."""
 AGGREGATORS = "aggregators"
 """The word for nodes where they hold shares of one table."""
 COMMON_KEYS = tuple(field.name for field in msgspec.structs.fields(StudyEntries))
@@ -181,7 +184,7 @@ class StudyFile:
         """The study's statistic, or its statistics and their strata. Args: fields: the study's."""
         entries = self.entries
         if entries.statistics is None and entries.strata is None:
-            own = self._single()
+            own = self._single(fields)
             return {
                 "statistic": own.statistic,
                 "kernels": tuple(map(to_text, own.expressions)),
@@ -190,7 +193,7 @@ class StudyFile:
                 "sampling": own.sampling,
             }
         if entries.statistics is None:
-            statistics = [self._single()]
+            statistics = [self._single(fields)]
         else:
             statistics = [
                 of_library(each.statistic, each.columns, each.parameters, entries.sampling)
@@ -199,15 +202,16 @@ class StudyFile:
         strata = entries.strata or ""
         return parts_of(statistics, strata, _categories(strata, fields) if strata else ())
 
-    def _single(self) -> NamedStatistic:
-        """A statistic of the library, or one's own function, traced here and now."""
+    def _single(self, fields: Sequence[FieldText]) -> NamedStatistic:
+        """A statistic of the library, the protocol's own, or a function, traced here and now."""
         entries = self.entries
         if entries.statistic is not None:
             columns = entries.columns or []
             return of_library(entries.statistic, columns, entries.parameters, entries.sampling)
-        if own := self.protocol.own_kernel:
-            return NamedStatistic(self.protocol.name, (), (from_text(own),), 1, "total", "balanced")
         place = entries.kernel or ""
+        if own := self.protocol.own_sums(self.settings, fields):
+            sampling = entries.sampling or "balanced"
+            return NamedStatistic(place, (), (from_text(own[0]),), 1, own[1], sampling)
         traced = self.traced or load_kernel(place, self.path.parent)
         return NamedStatistic(
             place.rpartition(":")[2],
@@ -258,6 +262,8 @@ def read_study(
     """
     values = dict(given)
     name = values.pop("protocol", None)
+    if name is None and values.get("statistic") in COUNTED:
+        name = OF_COUNTS
     left_open = is_open(name, values)
     try:
         protocol = chosen_protocol(USUAL if name is None or left_open else name, values)
@@ -267,6 +273,7 @@ def read_study(
         if "nodes" in values:
             raise StudyError(f"{path}: aggregators are nodes. Write [[aggregators]] only")
         values["nodes"] = values.pop(AGGREGATORS)
+    values = dict(protocol.complete_entries(values))
     common = set(COMMON_KEYS)
     settings: Mapping[str, Any] = {key: value for key, value in values.items() if key not in common}
     known = keys_of(protocol.settings)
@@ -276,9 +283,8 @@ def read_study(
         known = open_keys()
     _check_keys(path, settings, protocol, known)
     settings = protocol.read_lists(settings, lambda name: _list_of_keys(path.parent / name))
-    complete = protocol.complete_entries(values)
     try:
-        own = {key: value for key, value in complete.items() if key in common}
+        own = {key: value for key, value in values.items() if key in common}
         entries = convert(own, StudyEntries)
     except msgspec.ValidationError as error:
         raise StudyError(

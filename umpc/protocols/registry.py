@@ -142,6 +142,7 @@ PROTOCOLS = Protocols(
         "people": ProtocolPlace("umpc.protocols.people.protocol", "PeopleProtocol"),
         "linked": ProtocolPlace("umpc.protocols.people.linked", "LinkedProtocol"),
         "vector": ProtocolPlace("umpc.protocols.vector.protocol", "VectorProtocol"),
+        "counts": ProtocolPlace("umpc.protocols.counts.protocol", "CountsProtocol"),
         "overlap": ProtocolPlace("umpc.protocols.overlap.protocol", "OverlapProtocol"),
     }
 )
