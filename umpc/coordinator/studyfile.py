@@ -261,9 +261,7 @@ def read_study(
     Raises: StudyError naming file and key.
     """
     values = dict(given)
-    name = values.pop("protocol", None)
-    if name is None and values.get("statistic") in COUNTED:
-        name = OF_COUNTS
+    name = named_protocol(values.pop("protocol", None), values.get("statistic"))
     left_open = is_open(name, values)
     try:
         protocol = chosen_protocol(USUAL if name is None or left_open else name, values)
@@ -302,6 +300,12 @@ def read_study(
         file = _decided(file)
     _ = file.read_settings(PAIR)  # the same keys for each degree
     return file
+
+
+def named_protocol(name: str | None, statistic: object) -> str | None:
+    """The protocol that a study names, or that its statistic has for itself; else None."""
+    is_counted = isinstance(statistic, str) and statistic in COUNTED
+    return OF_COUNTS if name is None and is_counted else name
 
 
 def _list_of_keys(path: Path) -> tuple[str, int]:

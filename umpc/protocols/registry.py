@@ -142,8 +142,8 @@ PROTOCOLS = Protocols(
         "people": ProtocolPlace("umpc.protocols.people.protocol", "PeopleProtocol"),
         "linked": ProtocolPlace("umpc.protocols.people.linked", "LinkedProtocol"),
         "vector": ProtocolPlace("umpc.protocols.vector.protocol", "VectorProtocol"),
-        "counts": ProtocolPlace("umpc.protocols.counts.protocol", "CountsProtocol"),
         "overlap": ProtocolPlace("umpc.protocols.overlap.protocol", "OverlapProtocol"),
+        "counts": ProtocolPlace("umpc.protocols.counts.protocol", "CountsProtocol"),
     }
 )
 """The protocols by name, in the order in which a planner shows them. Each is loaded when used."""

@@ -47,8 +47,8 @@ PLAIN = "counts"
 NOISES = ("distributed", "gaussian", "in_mpc")
 MOST_AXES = 3
 MOST_CELLS = 1 << 14
-MOST_IN_MPC = 1 << 8
-"""The most cells of which a committee draws the noise: each takes some 14 coins by transfers."""
+MOST_IN_MPC = 1 << 12
+"""The most counts of which a committee draws the noise: each takes some 15 kB between two members."""
 CellNoise: TypeAlias = DistributedLaplace | GaussianShare | CommitteeLaplace
 
 
@@ -211,7 +211,10 @@ def law_of(study: Study) -> CellNoise:
 
 
 def with_noise(study: Study) -> Study:
-    """The study with a definite noise: with a δ the law that has the smaller deviation."""
+    """The study with a definite noise: with a δ the law that has the smaller deviation.
+
+    Raises: as `check_counts`.
+    """
     settings = study.settings_as(CountsSettings)
     if settings.noise:
         return study
@@ -219,7 +222,7 @@ def with_noise(study: Study) -> Study:
     if not settings.delta:
         return laplace
     gaussian = study.replaced(noise="gaussian")
-    check_between_0_and_1(settings.delta, study)
+    check_counts(gaussian)
     return min(laplace, gaussian, key=lambda each: law_of(each).std)
 
 
@@ -240,7 +243,6 @@ def check_counts(study: Study) -> None:
             f"a table of counts is over fields of the study, which has {', '.join(names)}; "
             f"{', '.join(absent)} came; add it to the fields, or correct the name"
         )
-    _check_statistic(study, cells)
     expected = ((kernel_of(study.schema, cells),), 1, VECTOR)
     if (study.kernels, study.degree, study.estimator) != expected or study.several:
         raise StudyError(
@@ -252,7 +254,14 @@ def check_counts(study: Study) -> None:
             f"bins are of fields of the table, {', '.join(cells)}; {', '.join(beyond)} came; leave "
             f"that out"
         )
+    for bins in settings.bins:
+        if max(bins.count, len(bins.cuts)) > MOST_CELLS:
+            raise StudyError(
+                f"bins of {bins.field!r}: a table has at most {MOST_CELLS:,} cells, and more bins "
+                f"came; write fewer"
+            )
     check_bins(study, settings.bins)
+    _check_statistic(study, cells)
     _check_cells(study, settings)
     _check_noise(study, settings)
 
@@ -268,6 +277,18 @@ def _check_statistic(study: Study, cells: tuple[str, ...]) -> None:
             f"{study.statistic} takes the columns {', '.join(statistic.roles)}{optional}; got "
             f"{', '.join(cells)}"
         )
+    for role, axis in zip(roles, axes_of(study), strict=False):
+        name = axis.field.name
+        if role in statistic.numeric and axis.field.categories:
+            raise StudyError(
+                f"{study.statistic} needs numbers as its {role}, and {name!r} has categories; give "
+                f"it lower and upper bounds, or take another column"
+            )
+        if role in statistic.two_cells and axis.size != 2:
+            raise StudyError(
+                f"the {role} of {study.statistic} has two values, and {name!r} has {axis.size:,} "
+                f"cells; write categories = [NO, YES], or the bounds 0 and 1 with whole = true"
+            )
 
 
 def _check_cells(study: Study, settings: CountsSettings) -> None:
