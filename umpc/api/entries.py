@@ -143,7 +143,7 @@ def columns_needed(
     elif columns:
         found = tuple(columns)
     else:
-        arguments = ", ".join(_arguments(statistic))
+        arguments = ", ".join(arguments_of(statistic))
         raise StudyError(
             f"columns were expected: {statistic} takes {arguments}. Write columns=[...] with the "
             f"names of these columns in your frames"
@@ -159,11 +159,11 @@ def own_columns(
     """The columns that were given; else the only one with bounds, for a statistic of one column."""
     if columns or not isinstance(statistic, str) or not isinstance(bounds, Mapping):
         return columns
-    is_clear = len(bounds) == len(_arguments(statistic)) == 1
+    is_clear = len(bounds) == len(arguments_of(statistic)) == 1
     return list(bounds) if is_clear else columns
 
 
-def _arguments(statistic: str) -> tuple[str, ...]:
+def arguments_of(statistic: str) -> tuple[str, ...]:
     """The columns that a statistic takes. Raises: KernelError for an unknown one."""
     if counted := COUNTED.get(statistic):
         return counted.roles
