@@ -212,6 +212,7 @@ class StudyFile:
         if own := self.protocol.own_sums(self.settings, fields):
             sampling = entries.sampling or "balanced"
             return NamedStatistic(place, (), (from_text(own[0]),), 1, own[1], sampling)
+        named_protocol(self.protocol.name, place)
         traced = self.traced or load_kernel(place, self.path.parent)
         return NamedStatistic(
             place.rpartition(":")[2],
@@ -261,9 +262,10 @@ def read_study(
     Raises: StudyError naming file and key.
     """
     values = dict(given)
-    name = named_protocol(values.pop("protocol", None), values.get("statistic"))
-    left_open = is_open(name, values)
+    name = values.pop("protocol", None)
     try:
+        name = named_protocol(name, values.get("statistic"))
+        left_open = is_open(name, values)
         protocol = chosen_protocol(USUAL if name is None or left_open else name, values)
     except (StudyError, TypeError) as error:
         raise StudyError(f"{path}: {error}. Correct the key `protocol`") from error
@@ -303,9 +305,18 @@ def read_study(
 
 
 def named_protocol(name: str | None, statistic: object) -> str | None:
-    """The protocol that a study names, or that its statistic has for itself; else None."""
-    is_counted = isinstance(statistic, str) and statistic in COUNTED
-    return OF_COUNTS if name is None and is_counted else name
+    """The protocol that a study names, or that its statistic has for itself; else None.
+
+    Raises: StudyError for another protocol than that of the statistic.
+    """
+    if not (isinstance(statistic, str) and statistic in COUNTED):
+        return name
+    if name not in (None, OF_COUNTS):
+        raise StudyError(
+            f"{statistic} is read off a table of counts, and protocol = {name!r} has none; leave "
+            f"protocol out"
+        )
+    return OF_COUNTS
 
 
 def _list_of_keys(path: Path) -> tuple[str, int]:

@@ -213,6 +213,13 @@ class StudyProtocol(ABC):
         """
         return None
 
+    def sure_statistic(self, study: Study) -> str:
+        """The study's own name of its statistic, where rules here make sure that it is that one.
+
+        Empty where only kernels tell.
+        """
+        return ""
+
     def check_ahead(self, study: Study) -> None:
         """Raises: StudyError where nothing of a study can be prepared ahead of its run."""
         raise StudyError(

@@ -121,6 +121,9 @@ class CountsProtocol(UMpc):
         schema = Schema(field.schema() for field in fields)
         return kernel_of(schema, tuple(settings.get("cells", ()))), VECTOR
 
+    def sure_statistic(self, study: Study) -> str:
+        return study.statistic
+
     def read_settings(self, entries: Mapping[str, Any], nodes: int, epsilon: str) -> Settings:
         return StudyProtocol.read_settings(self, read_bins(entries), nodes, epsilon)
 
@@ -163,37 +166,33 @@ class CountsProtocol(UMpc):
 
     def describe_run(self, attempt: Attempt) -> Iterator[Line]:
         study, records = attempt.study, attempt.sizes.records
-        law, counts = law_of(study), size_of(study)
+        counts = size_of(study)
         yield "counts", f"{counts:,} of {records:,} records"
         if counts > records:
             yield "", "more than there are records: most cells are empty, and all have noise"
         yield from self.compare_noise(attempt)
-        if half_width(law) >= records:
-            epsilon = float(study.exact_epsilon) * 10 * half_width(law) / records
-            yield (
-                "",
-                f"which is more than all records: no count can be told from any other; about "
-                f"epsilon = {epsilon:.2g} would tell a tenth of the records, or fewer bins that "
-                f"hold more records each",
-            )
         cost = self.cost(attempt)
         yield "rounds", f"{cost.rounds}, the reveal included"
         yield "bytes", f"{cost.bytes_online:,} online, {cost.bytes_offline:,} before"
 
     def compare_noise(self, attempt: Attempt) -> Iterator[Line]:
-        study = attempt.study
-        law = law_of(study)
-        yield (
-            "noise",
-            f"of a count: standard deviation {law.std:.4g}, within {half_width(law):,} in 95 % of "
-            f"all cases",
-        )
-        if study.noise != "in_mpc" and size_of(study) <= MOST_IN_MPC and len(study.nodes) > 1:
-            drawn = study.replaced(noise="in_mpc", delta="")
-            yield "", f'{law_of(drawn).std:.4g} with noise = "in_mpc"'
-        if study.noise == "gaussian":
-            other = study.replaced(noise="distributed", delta="")
-            yield "", f'{law_of(other).std:.4g} with noise = "distributed"'
+        study, records = attempt.study, attempt.sizes.records
+        law, half = law_of(study), half_width(law_of(study))
+        told = f"standard deviation {law.std:.4g}, within {half:,} in 95 % of all cases"
+        yield "noise of a count", told
+        others = {"in_mpc": size_of(study) <= MOST_IN_MPC and len(study.nodes) > 1}
+        others["distributed"] = True
+        for noise, is_possible in others.items():
+            if is_possible and noise != study.noise:
+                other = law_of(study.replaced(noise=noise, delta=""))
+                yield f'noise = "{noise}"', f"standard deviation {other.std:.4g}"
+        if half >= records:
+            epsilon = float(study.exact_epsilon) * 10 * half / records
+            yield (
+                "too much noise",
+                f"it is more than all {records:,} records, so that no count is told from another; "
+                f"about epsilon = {epsilon:.2g} would tell a tenth of them. Or take fewer bins",
+            )
 
     # --- privacy and sides ---------------------------------------------------------------------
 
