@@ -54,13 +54,13 @@ def listed(table: Table, shape: list[int]) -> list[int]:
     return found
 
 
-def sensitivities(axes: int, levels: int, most: int, of_people: bool) -> list[int]:
+def sensitivities(axes: int, levels: int, most: int) -> list[int]:
     """How far the counts of neighbours are apart, at most: in L1, and their squares in L2.
 
-    Args: most: records of one person. of_people: whether neighbours differ in a person's records.
+    Args: most: how many records change, all of one person; 1 where records are protected alone.
     """
     # over one axis alone the last level is n, which is public and the same for neighbours
-    moving = levels - (levels > 1 and axes == 1 and not of_people)
+    moving = levels - (levels > 1 and axes == 1)
     return [2 * most * moving, 2 * most**2 * moving]
 
 

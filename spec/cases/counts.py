@@ -38,26 +38,10 @@ GOOD: Good = [
     ("counts", "one axis with a tree of ten leaves", ONE_AXIS),
     ("counts", "a tree over the last of three axes", THREE),
     ("counts", "no record", {**TWO_AXES, "records": []}),
-    (
-        "sensitivities",
-        "a table of records",
-        {"axes": 2, "levels": 1, "most": 1, "of_people": False},
-    ),
-    (
-        "sensitivities",
-        "a tree over its one axis",
-        {"axes": 1, "levels": 5, "most": 1, "of_people": False},
-    ),
-    (
-        "sensitivities",
-        "a tree over one of two axes",
-        {"axes": 2, "levels": 5, "most": 1, "of_people": False},
-    ),
-    (
-        "sensitivities",
-        "people with up to three records",
-        {"axes": 1, "levels": 5, "most": 3, "of_people": True},
-    ),
+    ("sensitivities", "a table of records", {"axes": 2, "levels": 1, "most": 1}),
+    ("sensitivities", "a tree over its one axis", {"axes": 1, "levels": 5, "most": 1}),
+    ("sensitivities", "a tree over one of two axes", {"axes": 2, "levels": 5, "most": 1}),
+    ("sensitivities", "people with up to three records", {"axes": 1, "levels": 5, "most": 3}),
     ("noise", "one honest node", _noise(1, [1, 2])),
     ("noise", "two honest nodes", _noise(2, [1, 4])),
     (

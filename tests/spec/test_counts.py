@@ -34,10 +34,10 @@ def counts(records, cuts, tree):
     return counted(study, dict(zip(NAMES, columns, strict=False))).tolist()
 
 
-def sensitivities(axes, levels, most, of_people):
+def sensitivities(axes, levels, most):
     leaves = 1 << (levels - 1)
     cuts = [list(range(1, leaves)) or [1], *[[1]] * (axes - 1)]
-    people = {"person": "who", "records_per_person": most} if of_people else {}
+    people = {"person": "who", "records_per_person": most} if most > 1 else {}
     study = study_over(cuts, 0 if levels > 1 else -1, **people)
     gaussian, alone = (
         each.replaced(noise="gaussian", delta="1e-6", epsilon="1/100")

@@ -237,7 +237,7 @@ class Policy:
         if protocol_of(study).sure_statistic(study) in (self.statistics or ()):
             return
         if all(
-            any(computes(each, LIBRARY[name]) for name in self.statistics or ())
+            any(computes(each, LIBRARY[name]) for name in self.statistics or () if name in LIBRARY)
             for each in study.single_statistics
         ):
             return

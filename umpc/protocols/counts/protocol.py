@@ -297,7 +297,7 @@ class CountsNode(UMpcNode):
             return [law.draw(self._random_bits) for _ in range(attempt.sums)]
         return super().own_noise(attempt)
 
-    def _values(self, records: Sequence[Columns]) -> list[np.ndarray]:
+    def _edge_values(self, records: Sequence[Columns]) -> list[np.ndarray]:
         (own,) = records
         return [counted(self.study, own)]
 

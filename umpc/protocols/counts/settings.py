@@ -196,7 +196,7 @@ def law_of(study: Study) -> CellNoise:
     levels, people = len(shapes_of(study)), study.people
     most = people.records if people else 1
     # the last level of a tree alone is n, which is the same for neighbours
-    moving = levels - (levels > 1 and len(axes_of(study)) == 1 and people is None)
+    moving = levels - (levels > 1 and len(axes_of(study)) == 1)
     nodes, honest = len(study.nodes), study.honest
     epsilon, length = study.exact_epsilon, 2 * most * moving
     if study.noise == "in_mpc":
@@ -242,6 +242,10 @@ def check_counts(study: Study) -> None:
         raise StudyError(
             f"a table of counts is over fields of the study, which has {', '.join(names)}; "
             f"{', '.join(absent)} came; add it to the fields, or correct the name"
+        )
+    if labels := [each.name for each in study.fields if each.public]:
+        raise StudyError(
+            f"no field of a table is public, and {', '.join(labels)} is; leave public out"
         )
     expected = ((kernel_of(study.schema, cells),), 1, VECTOR)
     if (study.kernels, study.degree, study.estimator) != expected or study.several:
