@@ -17,9 +17,7 @@ Table = dict[tuple[int, ...], int]
 """Cell → number of records. A cell has a place on each axis."""
 
 
-def counts(
-    records: list[list[int]], cuts: list[list[int]], tree: int
-) -> list[int]:
+def counts(records: list[list[int]], cuts: list[list[int]], tree: int) -> list[int]:
     """All counts of a node's records: table after table, each with its last axis fastest.
 
     Args: records: the values of each, in steps. cuts: of each axis, ascending; a value's place is

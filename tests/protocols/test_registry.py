@@ -163,7 +163,7 @@ def test_the_protocols_are_these_in_the_order_of_a_planner():
 def test_an_unknown_name_is_refused_with_all_names():
     with pytest.raises(
         StudyError,
-        match=r"protocol must be one of u-mpc, grid, people, linked, vector, overlap, counts, bell.*'bell'",
+        match=r"one of u-mpc, grid, people, linked, vector, overlap, counts, bell.*'bell'",
     ):
         find_protocol("bell")
 
@@ -266,7 +266,14 @@ def test_facts_that_a_protocol_fixes_are_seen_of_every_study():
     }
     assert {each.edges for each in no_edges} == {"all"}
     noises = [each.noise for each in no_edges]
-    assert sorted(noises) == ["distributed", "gopa", "laplace", *["local"] * 5, "overlap", "shuffled"]
+    assert sorted(noises) == [
+        "distributed",
+        "gopa",
+        "laplace",
+        *["local"] * 5,
+        "overlap",
+        "shuffled",
+    ]
     with_delta = ("gopa", "overlap")
     assert {each.delta for each in no_edges if each.protocol not in with_delta} == {""}
 

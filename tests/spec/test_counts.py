@@ -1,4 +1,4 @@
-"""Tables of counts: every level of a tree, how far neighbours are apart, and the draws of a node."""
+"""Tables of counts: every level of a tree, the distance of neighbours, and a node's draws."""
 
 from __future__ import annotations
 

@@ -81,9 +81,10 @@ def estimate(
 
     Args:
         statistic: the name of a statistic of the library, which `umpc kernels` lists, or of one of
-            counts, such as "kaplan_meier"; or a function decorated with `umpc.kernel`. Or several of the library, each with its columns, as
-            [("kendall_tau", ["age", "balance"]), ("gini_mean_difference", ["age"])]; they split
-            epsilon, and `Result.parts` has their values.
+            counts, such as "kaplan_meier"; or a function decorated with `umpc.kernel`. Or several
+            of the library, each with its columns, as [("kendall_tau", ["age", "balance"]),
+            ("gini_mean_difference", ["age"])]; they split epsilon, and `Result.parts` has their
+            values.
         frames: one for each site: frames of pandas, polars, pyarrow and others, dictionaries of
             columns, or numpy arrays with the columns in order. With protocol="people" they are
             of people with one value each, and there are two aggregators.

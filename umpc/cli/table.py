@@ -355,7 +355,7 @@ def usual_columns(statistic: Statistic) -> tuple[list[str], str | None]:
 
 
 def usual_counted(name: str) -> list[str]:
-    """A column for each role of a statistic of counts: the diagnosis for a group, and numbers for the others."""
+    """A column for each role of a statistic of counts: the diagnosis for a group, or numbers."""
     statistic = COUNTED[name]
     groups, numbers = {*statistic.two_cells, "y", "group"}, iter(BREAST_CANCER)
     return [DIAGNOSIS if role in groups else next(numbers) for role in statistic.roles]

@@ -25,8 +25,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from umpc.compute.place import THIS_MACHINE, ComputePlace
-from umpc.dp.composition import BASIC, COMPOSITIONS, Composition
 from umpc.counts import COUNTED
+from umpc.dp.composition import BASIC, COMPOSITIONS, Composition
 from umpc.errors import ConfigError
 from umpc.node.budget.budget_account import BASIC_COMPOSITION, DEFAULT_DELTA, DEFAULT_HOLD_SECONDS
 from umpc.node.budget.ledger_place import Place, note_in_lock, noted_by_holder

@@ -126,7 +126,7 @@ def test_the_report_says_what_the_cells_are():
 
 def test_a_table_without_a_number_has_none_and_says_so():
     report = run(counts_study("counts"))[0].report
-    assert report.estimate is None and "table of 40 counts" in report.note
+    assert report.estimate is None and "table of 40 counts, and no number" in report.note
 
 
 def test_a_repeated_study_shows_the_same_table(tmp_path):
@@ -227,7 +227,7 @@ def test_a_site_sees_and_allows_the_statistic_by_its_name():
 
 
 def test_a_liar_moves_the_table_by_its_own_numbers_and_no_more():
-    """A node that adds a thousand to a cell is refused or shown, and the others keep their noise."""
+    """A node that adds numbers of its own is refused, or seen; the others keep their noise."""
     study = counts_study(epsilon=1, adversary="lying_nodes")
 
     def adds(number):
@@ -340,7 +340,11 @@ REFUSED = [
         "no field of a table is public",
     ),
     (
-        {"statistic": "counts", "columns": ["who"], "fields": [{"name": "who", "categories": ["a"]}]},
+        {
+            "statistic": "counts",
+            "columns": ["who"],
+            "fields": [{"name": "who", "categories": ["a"]}],
+        },
         "one cell",
     ),
 ]

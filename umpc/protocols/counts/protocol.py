@@ -331,41 +331,49 @@ class CountsCoordinator(UMpcCoordinator):
     ) -> Report:
         """The report of these counts, with the statistic's number where it has one."""
         table, study = counts_report(self.study, totals), self.study
-        report = replace(super()._report([], run, measured), counts=table)
         limits = limits_of_bins((axis.field, axis.size) for axis in axes_of(study))
-        covers = limits.covers if limits else report.interval_covers
-        note = limits.note if limits else ""
+        report = super()._report([], run, measured)
         found = headline(table, report.records)
+        told = "" if found else f"the result is a table of {len(totals):,} counts, and no number"
+        report = replace(
+            report,
+            counts=table,
+            interval_covers=limits.covers if limits else report.interval_covers,
+            note="; ".join(filter(None, (told, limits.note if limits else ""))),
+        )
         if found is None:
-            told = f"the result is a table of {len(totals):,} counts, without a single number"
-            return replace(report, interval_covers=covers, note="; ".join(filter(None, (told, note))))
+            return report
         value, low, high, std = found
-        ends = {"low": low, "high": high, "noise_low": low, "noise_high": high}
         return replace(
             report,
             estimate=value,
             noise_std=std,
             noise_std_if_honest=std,
+            low=low,
+            high=high,
+            noise_low=low,
+            noise_high=high,
             sampling_std=0.0,
             sampling_std_bound=0.0,
-            interval_covers=covers,
-            note=note,
-            **ends,
         )
 
 
 def counts_report(study: Study, values: Sequence[int]) -> CountsReport:
     """The table of a report. Args: values: (D,) counts."""
     law, people = law_of(study), study.people
-    is_gaussian = isinstance(law, GaussianShare)
+    if isinstance(law, GaussianShare):
+        kind, scale, shape = "gaussian", law.variance, 1.0
+    else:
+        kind, scale = "laplace", float(1 / law.log_ratio)
+        shape = float(getattr(law, "shape", 1.0))
     return CountsReport(
         statistic=study.statistic,
         axes=axes_in_report(study),
         values=list(values),
         tree=tree_of(study),
-        noise="gaussian" if is_gaussian else "laplace",
-        scale=law.variance if is_gaussian else float(1 / law.log_ratio),
-        shape=1.0 if is_gaussian else float(getattr(law, "shape", 1.0)),
+        noise=kind,
+        scale=scale,
+        shape=shape,
         people=people.records if people else 1,
         parameters={},
     )

@@ -48,7 +48,7 @@ NOISES = ("distributed", "gaussian", "in_mpc")
 MOST_AXES = 3
 MOST_CELLS = 1 << 14
 MOST_IN_MPC = 1 << 12
-"""The most counts of which a committee draws the noise: each takes some 15 kB between two members."""
+"""The most counts of which a committee draws the noise: each takes some 15 kB for two members."""
 CellNoise: TypeAlias = DistributedLaplace | GaussianShare | CommitteeLaplace
 
 
@@ -173,8 +173,8 @@ def axes_in_report(study: Study) -> list[CountedAxis]:
     for axis in axes_of(study):
         field = axis.field
         cuts = [] if field.categories else [float(cut * field.resolution) for cut in axis.cuts]
-        numbers = map(float, (field.lower, field.upper, field.resolution))
-        found.append(CountedAxis(field.name, *numbers, cuts, list(field.categories)))
+        low, high, step = map(float, (field.lower, field.upper, field.resolution))
+        found.append(CountedAxis(field.name, low, high, step, cuts, list(field.categories)))
     return found
 
 

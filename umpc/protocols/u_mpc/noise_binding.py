@@ -208,7 +208,7 @@ def _new_attempt(
     return SharedAttempt(study, members, openings, ring, coins_of(laws), coins_dealt=dealt)
 
 
-def coins_of(laws: Sequence[SumNoise]) -> list[CoinToss]:
+def coins_of(laws: Sequence[Law]) -> list[CoinToss]:
     """The coins of each sum's noise, where a committee draws it."""
     # spec/noise.py, `committee_law`
     return [
