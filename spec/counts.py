@@ -74,7 +74,7 @@ def own_shares(honest: int, log_ratio: Fraction, count: int, source: Source) -> 
 
 
 def share(own: list[int], noise: list[int], zeros: list[int], ring: int) -> list[int]:
-    """What a node releases of each count, once. Args: zeros: its zero shares. ring: bits."""
+    """The release of a node, once: a share of each count. Args: zeros: zero shares. ring: bits."""
     return [sum(each) % (1 << ring) for each in zip(own, noise, zeros, strict=True)]
 
 

@@ -207,7 +207,7 @@ STEPS: Steps = {
         f"{U_MPC}.node": "zero_shares",
         "umpc.ustat.hypergraph:Hypergraph": "degrees",
         "umpc.protocols.vector.protocol": "clip_columns",
-        "umpc.protocols.counts.protocol:CountsNode": "own_noise _edge_values",
+        "umpc.protocols.counts.protocol:CountsNode": "own_noise edge_values",
         f"{TRANSFERS}.coins_from_transfers": "drawn_numbers BitTriples derive chosen",
         f"{TRANSFERS}.correlated_ot:CorrelatedReceiver": "extend",
         f"{TRANSFERS}.correlated_ot:RowHash": "after",

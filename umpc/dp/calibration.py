@@ -130,7 +130,7 @@ class DistributedLaplace:
         return sample_share(self.honest, self.log_ratio, bits) if self.sensitivity else 0
 
     def draws(self, count: int, bits: RandomBits) -> list[int]:
-        """One node's shares of the noise of `count` sums, drawn together. As `draw`."""
+        """One node's shares of the noise of `count` sums, drawn together. Each is as of `draw`."""
         # spec/counts.py, `own_shares`
         return sample_shares(self.honest, self.log_ratio, count, bits)
 
@@ -180,7 +180,7 @@ def _least_exponent(shape: Fraction, log2_probability: int) -> Fraction:
 
 
 def sample_share(honest: int, log_ratio: Fraction, bits: RandomBits) -> int:
-    """One node's share of discrete Laplace noise. As `sample_shares`, for one sum."""
+    """One node's share of discrete Laplace noise: that of `sample_shares` for one sum."""
     return sample_shares(honest, log_ratio, 1, bits)[0]
 
 

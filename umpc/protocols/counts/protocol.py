@@ -4,7 +4,7 @@
 every count, and its zero shares. There is no dealer, and no link but for a committee's coins.
 
 *Coordinator*: it adds the nodes' shares up. *Reveals*: shares that are uniform to it, and the noisy
-counts. What is read off them afterwards costs nothing more (`umpc/counts`).
+counts. Statistics are read off them afterwards at no cost (`umpc/counts`).
 
 *Lying nodes.* Records of different nodes never meet, so a liar learns nothing beside the result. It
 adds any numbers to the table, whatever its records are, and cannot take away the noise of the
@@ -297,7 +297,7 @@ class CountsNode(UMpcNode):
             return [law.draw(self._random_bits) for _ in range(attempt.sums)]
         return super().own_noise(attempt)
 
-    def _edge_values(self, records: Sequence[Columns]) -> list[np.ndarray]:
+    def edge_values(self, records: Sequence[Columns]) -> list[np.ndarray]:
         (own,) = records
         return [counted(self.study, own)]
 

@@ -309,11 +309,11 @@ class UMpcNode(NodeSide, MeshSide):
             records = [
                 {name: column.take(side) for name, column in self.columns.items()} for side in index
             ]
-            self._keep_inner(owners, start, self._edge_values(records))
+            self._keep_inner(owners, start, self.edge_values(records))
             yield
         self._inner_done = True
 
-    def _edge_values(self, records: Sequence[Columns]) -> list[np.ndarray]:
+    def edge_values(self, records: Sequence[Columns]) -> list[np.ndarray]:
         """The value of each edge by each kernel. Args: records: of each place in an edge."""
         # the plaintext oracle, on this node's own records
         return [kernel.evaluate(records) for kernel in self.study.parsed_kernels]
