@@ -227,7 +227,7 @@ class CountsProtocol(UMpc):
         )
 
     def error(self, attempt: Attempt, table: ReferenceTable) -> PredictedError:
-        """Of the statistic's number, and of a count where there is no such number."""
+        """The error of the statistic's number, or of a count where there is no such number."""
         noise = self.expected_report(attempt, table).noise_std
         return PredictedError(law_of(attempt.study).std if noise is None else noise)
 
