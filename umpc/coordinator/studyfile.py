@@ -273,7 +273,6 @@ def read_study(
         if "nodes" in values:
             raise StudyError(f"{path}: aggregators are nodes. Write [[aggregators]] only")
         values["nodes"] = values.pop(AGGREGATORS)
-    values = dict(protocol.complete_entries(values))
     common = set(COMMON_KEYS)
     settings: Mapping[str, Any] = {key: value for key, value in values.items() if key not in common}
     known = keys_of(protocol.settings)
@@ -282,6 +281,8 @@ def read_study(
 
         known = open_keys()
     _check_keys(path, settings, protocol, known)
+    values = dict(protocol.complete_entries(values))
+    settings = {key: value for key, value in values.items() if key not in common}
     settings = protocol.read_lists(settings, lambda name: _list_of_keys(path.parent / name))
     try:
         own = {key: value for key, value in values.items() if key in common}
