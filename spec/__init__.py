@@ -31,6 +31,7 @@ HMAC, X25519, ECDSA, Ed25519 and the points of edwards25519 come from `cryptogra
 | `people_verified.py` | their total's check, where an aggregator may lie |
 | `point_functions.py` | the keys of its dealer: point functions, rotated and added up |
 | `overlap.py` | how many people two sites share |
+| `counts.py` | tables of noisy counts |
 | `field.py` | two fields, and polynomials by their values at roots of unity |
 | `noise.py` | discrete Laplace: each node's own Polya, and the law of a committee's coins |
 | `coins.py` | the committee's coins, by transfers |
@@ -45,7 +46,6 @@ Not specified: other kernels under masks; edges of two samples, by pairings, by 
 ones of three and more records; tables of pieces in garbled pairs; grids of triples where nobody
 lies, of levels, or of no counts; other noise than discrete Laplace; dealt coins; chains of
 channels; the dealer's checks; answers after the release; other protocols.
-
 `python -m spec` writes `spec/vectors/*.json`. `tests/spec` holds that these files are up to date;
 that umpc computes the same bits, and refuses every bad vector by the check that it names.
 """

@@ -23,6 +23,7 @@ Each file has the vectors of the file of the specification that has the same nam
 | `people_verified.py` | their total's check, and lies of an aggregator |
 | `point_functions.py` | point keys, rotated and added up |
 | `overlap.py` | two sites that share two people or none, and bytes that are no point |
+| `counts.py` | tables over one to three axes, with a tree and without; draws |
 | `noise.py` | draws from seeded streams, and thresholds |
 | `coins.py` | tosses of two and three members |
 | `zero_shares.py` | masks that cancel |

@@ -22,6 +22,7 @@ PROCESS = (
     "umpc.logs",
     "umpc.text_file",
     "umpc.compute",
+    "umpc.counts",
     "umpc.people",
 )
 MAY_IMPORT = {
@@ -80,6 +81,15 @@ MAY_IMPORT = {
         "umpc.people.messages",
         "umpc.mpc",
         "umpc.protocols",
+        *BELOW_STUDY,
+    ),
+    "umpc/protocols/counts/": (
+        "numpy",
+        "umpc.counts",
+        "umpc.dp",
+        "umpc.mpc",
+        "umpc.protocols",
+        "umpc.planning.reference_table",
         *BELOW_STUDY,
     ),
     "umpc/protocols/overlap/": (

@@ -27,7 +27,12 @@ LATER = {
     "what statisticians ask next": (100_000, 16),
     "what a hospital takes": (80_000, 15),
 }
-BEGUN = ("liars on the grid", "people and columns", "what a hospital takes")
+BEGUN = (
+    "liars on the grid",
+    "people and columns",
+    "what statisticians ask next",
+    "what a hospital takes",
+)
 """Those of LATER that count."""
 OVER = {"people and columns": (38_000, 5)}
 """By how much a part missed its budget, after two attempts to remove that much, and was taken all

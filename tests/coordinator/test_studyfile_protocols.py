@@ -104,8 +104,8 @@ def test_bins_are_numbers_or_cut_points_and_exact(tmp_path):
         ({"protocol": "bell-auc"}, 'computes statistic = "auc"'),
         (
             {"protocol": "ghazi-sum"},
-            "protocol must be one of u-mpc, grid, people, linked, vector, overlap, bell-2pc, "
-            "bell-auc, "
+            "protocol must be one of u-mpc, grid, people, linked, vector, overlap, counts, "
+            "bell-2pc, bell-auc, "
             "bell-ldp, "
             "central, ghazi-ldp, ghazi-rounds, "
             r"ghazi-shuffle, gopa, hajek-grid, local-mean, got 'ghazi-sum'\. Correct the key "

@@ -349,7 +349,7 @@ def test_a_statistic_that_cannot_be_allowed_by_name_says_why(site):
         site,
         text,
         "can be allowed by its kernel's hash only",
-        "kendall_tau, kendall_tau_b, kendall_tau_label, mann_whitney_u",
+        "kendall_tau, kendall_tau_b, kendall_tau_label, logrank, mann_whitney_u",
     )
 
 

@@ -113,8 +113,8 @@ def test_what_a_study_may_say_of_people():
         with pytest.raises(StudyError, match=expected):
             checked(TAU.replaced(person=person))
     able = {name for name, protocol in PROTOCOLS.items() if protocol.protects_people}
-    # those whose noise is of `Sizes.sensitivities`, and the number of people at both sites
-    assert able == {"u-mpc", "grid", "overlap"}
+    # those whose noise is of `Sizes.sensitivities`, tables of counts, and people at both sites
+    assert able == {"u-mpc", "grid", "counts", "overlap"}
     other = make_study(KENDALL, fields=(X, Y), protocol="central", person=Person("who", 2))
     with pytest.raises(StudyError, match="'central' has noise for one; leave person out"):
         checked(other)

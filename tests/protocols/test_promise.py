@@ -16,6 +16,7 @@ import pytest
 import umpc
 from tests.support.bell import bell_study
 from tests.support.central import central_study
+from tests.support.counts import counts_study
 from tests.support.gopa import gopa_study
 from tests.support.grid import grid_study
 from tests.support.local import local_study
@@ -54,6 +55,13 @@ STUDIES = {
     "hajek-grid": lambda **more: grid_study(protocol="hajek-grid", delta="1e-9", **more),
     "vector": lambda **more: plain_study(["a.a * b.a", "a.b * b.b"], **more),
     "vector, two samples": vector_study,
+    "counts": lambda **more: counts_study(epsilon="1").replaced(**more),
+    "counts, gaussian": lambda **more: counts_study(
+        epsilon="1", noise="gaussian", delta="1e-6"
+    ).replaced(**more),
+    "counts, in a committee": lambda **more: counts_study(epsilon="1", noise="in_mpc").replaced(
+        **more
+    ),
     "overlap": lambda **more: overlap_study("1", person="patient").replaced(**more),
     "bell-2pc": bell_study,
     "bell-2pc, groups": lambda **more: bell_study(noise="group_laplace", group=4, **more),
@@ -78,7 +86,7 @@ def cases() -> Iterator[tuple[str, Study]]:
     for (name, make), people, where, adversary in product(
         STUDIES.items(), PEOPLE, ("", "condition"), ADVERSARIES
     ):
-        field = "a" if name.startswith("vector") else "x"
+        field = {"vector": "a", "counts": "time"}.get(name.partition(",")[0], "x")
         more = PEOPLE[people] | ({"where": f"{field} >= 1"} if where else {})
         try:
             study = checked(make(adversary=adversary, **more))

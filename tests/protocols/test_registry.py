@@ -9,6 +9,7 @@ import pytest
 
 from tests.support.bell import bell_study
 from tests.support.central import central_study
+from tests.support.counts import counts_study
 from tests.support.gopa import gopa_study
 from tests.support.grid import grid_study
 from tests.support.local import local_study
@@ -26,6 +27,7 @@ from tests.support.vector import vector_study
 from umpc.errors import EncodingError, InvalidEpsilon, StudyError
 from umpc.protocols.base.one_message import OneMessageNode
 from umpc.protocols.base.one_message_protocol import OneMessageCoordinator
+from umpc.protocols.counts.protocol import CountsCoordinator, CountsNode
 from umpc.protocols.grid.node import GridNode
 from umpc.protocols.grid.protocol import GridCoordinator
 from umpc.protocols.overlap.node import OverlapNode
@@ -69,6 +71,7 @@ NAMES = (
     "linked",
     "vector",
     "overlap",
+    "counts",
     "bell-2pc",
     "bell-auc",
     "bell-ldp",
@@ -88,6 +91,7 @@ STUDIES = {
     "hajek-grid": grid_study(protocol="hajek-grid", delta="1e-9"),
     "vector": vector_study(),
     "overlap": overlap_study(),
+    "counts": counts_study(),
     "bell-2pc": bell_study(),
     "bell-ldp": local_study("bell-ldp"),
     "bell-auc": local_study("bell-auc"),
@@ -135,6 +139,8 @@ VALUES: dict[str, Any] = {
     "step": 2,
     "neighbours": 1,
     "steps": 2,
+    "cells": ["x"],
+    "tree": "x",
     "shufflers": [{"name": "one", "address": "one:1"}, {"name": "two", "address": "two:1"}],
 }
 """A value that some protocol takes, for every setting."""
@@ -157,7 +163,7 @@ def test_the_protocols_are_these_in_the_order_of_a_planner():
 def test_an_unknown_name_is_refused_with_all_names():
     with pytest.raises(
         StudyError,
-        match=r"protocol must be one of u-mpc, grid, people, linked, vector, overlap, bell.*'bell'",
+        match=r"one of u-mpc, grid, people, linked, vector, overlap, counts, bell.*'bell'",
     ):
         find_protocol("bell")
 
@@ -170,6 +176,7 @@ KINDS = {
     "hajek-grid": (HajekGridNode, HajekGridCoordinator),
     "vector": (VectorNode, VectorCoordinator),
     "overlap": (OverlapNode, OverlapCoordinator),
+    "counts": (CountsNode, CountsCoordinator),
     "bell-2pc": (BellNode, BellCoordinator),
     "bell-ldp": (OneMessageNode, OneMessageCoordinator),
     "bell-auc": (OneMessageNode, OneMessageCoordinator),
@@ -259,7 +266,14 @@ def test_facts_that_a_protocol_fixes_are_seen_of_every_study():
     }
     assert {each.edges for each in no_edges} == {"all"}
     noises = [each.noise for each in no_edges]
-    assert sorted(noises) == ["gopa", "laplace", *["local"] * 5, "overlap", "shuffled"]
+    assert sorted(noises) == [
+        "distributed",
+        "gopa",
+        "laplace",
+        *["local"] * 5,
+        "overlap",
+        "shuffled",
+    ]
     with_delta = ("gopa", "overlap")
     assert {each.delta for each in no_edges if each.protocol not in with_delta} == {""}
 

@@ -84,7 +84,7 @@ FACTS: dict[str, dict[str, Any]] = {
     "central": {"noise": "hajek_subsampled", "edges": "3n"},
 }
 
-LATER = ("grid", "people", "linked", "overlap", "hajek-grid", "vector", "local-mean")
+LATER = ("grid", "people", "linked", "overlap", "counts", "hajek-grid", "vector", "local-mean")
 """Protocols that the former version did not have."""
 GOLDEN = {
     "u-mpc": "4f602f78d6737b52703e20d5a8f32097e4c7d72046f2a47e01baf7df3fe23e23",

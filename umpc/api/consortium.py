@@ -26,6 +26,7 @@ from umpc.api.fields import (
 from umpc.api.in_memory import Frames, frame_table, named_frames
 from umpc.api.result import Result
 from umpc.api.study import ProposedStudy
+from umpc.coordinator.studyfile import OF_COUNTS, named_protocol
 from umpc.deployment.fork_server import fork_server
 from umpc.deployment.processes import MISSING, Deployment, stop
 from umpc.errors import StudyError
@@ -124,12 +125,14 @@ class LocalConsortium:
     ) -> ProposedStudy:
         """A study of these sites. Args: as of `umpc.Study`; it has a new name by default."""
         chosen = {key: plain(value) for key, value in settings.items()}
+        protocol = named_protocol(protocol, statistic)
         helpers = helper_entries(protocol, chosen)
         if is_open(protocol, chosen):
             settings.setdefault("records", self._records)
         used = {*(columns or self.bounds), *fields_read(settings.get("where"))}
         used.add(settings.get("strata", ""))
-        two_sample = self.label is not None and _is_two_sample(statistic)
+        is_counted = protocol == OF_COUNTS
+        two_sample = self.label is not None and not is_counted and _is_two_sample(statistic)
         label = self.label if two_sample else None
         return ProposedStudy(
             name or f"local-{next(self._numbers)}",

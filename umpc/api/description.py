@@ -69,7 +69,9 @@ def _statistic(study: Study) -> Iterator[Line]:
     """The study's own name of its statistic, beside what the library says of its kernels."""
     same = [name for name, known in LIBRARY.items() if columns_of(study, known) is not None]
     told = "but it equals no statistic of the library with default parameters"
-    if same:
+    if protocol_of(study).sure_statistic(study):
+        told = "read off a table of counts, over the fields in its order"
+    elif same:
         told = f"which is the library's {' or '.join(same)}"
     yield "statistic", f"{study.statistic!r}, {told}"
     sums = f"{len(study.kernels)} sum(s) over sets of {study.degree} record(s)"

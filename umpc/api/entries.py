@@ -27,6 +27,7 @@ import numpy as np
 
 from umpc.coordinator.studyfile import StudyFile, TracedKernel, read_study
 from umpc.coordinator.studyfile_text import field_entry
+from umpc.counts import COUNTED
 from umpc.errors import StudyError
 from umpc.protocols.registry import USUAL, chosen_protocol
 from umpc.study.parts import FieldText
@@ -142,7 +143,7 @@ def columns_needed(
     elif columns:
         found = tuple(columns)
     else:
-        arguments = ", ".join(find_statistic(statistic).arguments)
+        arguments = ", ".join(arguments_of(statistic))
         raise StudyError(
             f"columns were expected: {statistic} takes {arguments}. Write columns=[...] with the "
             f"names of these columns in your frames"
@@ -158,14 +159,24 @@ def own_columns(
     """The columns that were given; else the only one with bounds, for a statistic of one column."""
     if columns or not isinstance(statistic, str) or not isinstance(bounds, Mapping):
         return columns
-    is_clear = len(bounds) == len(find_statistic(statistic).arguments) == 1
+    is_clear = len(bounds) == len(arguments_of(statistic)) == 1
     return list(bounds) if is_clear else columns
+
+
+def arguments_of(statistic: str) -> tuple[str, ...]:
+    """The columns that a statistic takes. Raises: KernelError for an unknown one."""
+    if counted := COUNTED.get(statistic):
+        return counted.roles
+    return find_statistic(statistic).arguments
 
 
 def label_classes(statistic: Asked, columns: Sequence[str] | None) -> dict[str, int]:
     """Each column that a statistic of the library takes for a private label → its classes."""
     if isinstance(statistic, PythonKernel):
         return {}
+    if isinstance(statistic, str) and (counted := COUNTED.get(statistic)):
+        named = zip((*counted.roles, *counted.optional), columns or (), strict=False)
+        return {column: 2 for role, column in named if role in counted.two_cells}
     if isinstance(statistic, str):
         asked = [(statistic, list(columns or ()))]
     else:
@@ -216,7 +227,8 @@ def study_entries(
             "sampling": statistic.sampling,
         }
     else:
-        found |= {"statistic": find_statistic(statistic).name, "columns": list(columns or ())}
+        name = statistic if statistic in COUNTED else find_statistic(statistic).name
+        found |= {"statistic": name, "columns": list(columns or ())}
     given = {key: plain(value) for key, value in entries.items()}
     return found | {key: value for key, value in given.items() if value not in (None, [], {})}
 

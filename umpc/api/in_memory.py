@@ -45,6 +45,7 @@ from umpc.api.fields import (
     with_label,
 )
 from umpc.api.result import Result
+from umpc.coordinator.studyfile import named_protocol
 from umpc.errors import DataError, EmptyTable, StudyError, UnknownField
 from umpc.node.table.conversions import ColumnValues, Fetched, typed
 from umpc.node.table.source import TableSource
@@ -79,10 +80,11 @@ def estimate(
                       bounds={"age": (0, 127), "balance": (-10000, 110000)}, epsilon=1)
 
     Args:
-        statistic: the name of a statistic of the library, which `umpc kernels` lists, or a function
-            decorated with `umpc.kernel`. Or several of the library, each with its columns, as
-            [("kendall_tau", ["age", "balance"]), ("gini_mean_difference", ["age"])]; they split
-            epsilon, and `Result.parts` has their values.
+        statistic: the name of a statistic of the library, which `umpc kernels` lists, or of one of
+            counts, such as "kaplan_meier"; or a function decorated with `umpc.kernel`. Or several
+            of the library, each with its columns, as [("kendall_tau", ["age", "balance"]),
+            ("gini_mean_difference", ["age"])]; they split epsilon, and `Result.parts` has their
+            values.
         frames: one for each site: frames of pandas, polars, pyarrow and others, dictionaries of
             columns, or numpy arrays with the columns in order. With protocol="people" they are
             of people with one value each, and there are two aggregators.
@@ -115,6 +117,7 @@ def estimate(
     classes = label_classes(statistic, columns)
     fields = fields_of(names, labelled, found, label and label[0], classes)
     chosen = {key: plain(value) for key, value in settings.items()}
+    protocol = named_protocol(protocol, statistic)
     if is_open(protocol, chosen):
         chosen["backend"] = AUTO
         counts = (len(next(iter(site.values())).texts) for site in found.values() if site)

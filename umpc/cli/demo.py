@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from umpc.api.entries import NOWHERE, helper_entries, label_classes
+from umpc.api.entries import NOWHERE, arguments_of, helper_entries, label_classes
 from umpc.cli.demo_options import (
     PARTICIPANTS,
     DemoCommand,
@@ -34,8 +34,9 @@ from umpc.cli.demo_options import (
 from umpc.cli.kernel_options import listed
 from umpc.cli.main import INSIDE_A_DEMO
 from umpc.cli.shared import FILE, FOLDER, FORMAT, HTML, print_report
-from umpc.coordinator.studyfile import StudyFile, load_study_file
+from umpc.coordinator.studyfile import OF_COUNTS, StudyFile, load_study_file, named_protocol
 from umpc.coordinator.studyfile_text import field_entry, write_study_file
+from umpc.counts import COUNTED
 from umpc.errors import ConfigError, StudyError
 from umpc.node.table.conversions import DECIMAL_MARKS, THOUSANDS_MARKS, NumberFormat
 from umpc.protocols.auto import open_keys
@@ -45,6 +46,7 @@ from umpc.study.report import Report
 from umpc.study.settings import ADVERSARIES, HONEST
 from umpc.ustat.condition import fields_read
 from umpc.ustat.sampling import UNBALANCED
+from umpc.ustat.schema import FieldSchema
 from umpc.ustat.statistics import LIBRARY, find_statistic
 
 if TYPE_CHECKING:
@@ -53,6 +55,8 @@ if TYPE_CHECKING:
 
 NODES = 4
 """The sites of one table."""
+MOST_VALUES, USUAL_BINS = 2048, 128
+"""A table of counts has so many bins of a field that has more values, where nobody says which."""
 PEOPLE, LINKED = "people", "linked"
 """Protocols of two shares of one table, each with a setting of its own: how many people there are,
 and which columns lie at the first site."""
@@ -100,11 +104,12 @@ and which columns lie at the first site."""
 )
 @click.option(
     "--statistic",
-    type=click.Choice(sorted(LIBRARY)),
+    type=click.Choice(sorted((*LIBRARY, *COUNTED))),
     metavar="NAME",
     default="kendall_tau",
     show_default=True,
-    help="A statistic of the library, which `umpc kernels` lists.",
+    help="A statistic of the library, which `umpc kernels` lists, or one that is read off a table "
+    f"of counts: {', '.join(COUNTED)}.",
 )
 @click.option(
     "--parameter",
@@ -188,6 +193,7 @@ def demo(**given: Any) -> None:
     umpc demo --protocol linked --linked 'mean radius'
     umpc demo --sampling uniform --edges 2n
     umpc demo --hub
+    umpc demo --statistic kaplan_meier --nodes 2
     umpc demo --csv bank.csv --delimiter ';' --statistic auc --fields balance --label y=yes
 
     docs/demo.md has an example of every protocol.
@@ -198,7 +204,8 @@ def demo(**given: Any) -> None:
     settings = {key: value for key, value in named.items() if value not in (None, ())}
     del given["quiet"]
     options = DemoOptions(**given, settings=settings)
-    options = replace(options, nodes=_sites(options))
+    protocol = named_protocol(options.protocol, options.statistic)
+    options = replace(options, nodes=_sites(options), protocol=protocol)
     with kept_folder(options.keep) as folder, fork_server() as popen:
         report, exact = run_demo(folder, _table(options), options, popen)
     print_report(report, options.style, exact, page=options.page)
@@ -206,11 +213,24 @@ def demo(**given: Any) -> None:
 
 def _table(options: DemoOptions) -> DemoTable:
     """The demo's table, with the statistic's columns and its label."""
-    from umpc.cli.table import breast_cancer, read_csv, together, usual_columns
+    from umpc.cli.table import (
+        breast_cancer,
+        made_up_survival,
+        read_csv,
+        together,
+        usual_columns,
+        usual_counted,
+    )
 
     columns = listed(options.fields) if options.fields else []
     label = options.label
-    if not options.csv_files and not columns:
+    counted = COUNTED.get(options.statistic)
+    if counted and not options.csv_files and not columns:
+        if "event" in counted.roles:
+            table = made_up_survival(counted.roles)
+            return replace(table, classes=label_classes(options.statistic, counted.roles))
+        columns = usual_counted(options.statistic)
+    elif not options.csv_files and not columns:
         columns, usual_label = usual_columns(find_statistic(options.statistic))
         label = label or usual_label
     first_class = named_value("--label", label) if label else None
@@ -359,11 +379,14 @@ def _write_study(
     for warning in table.warnings(fields):
         click.echo(f"warning: {warning}", err=True)
     names = [field.name for field in fields if not field.public]
-    asked = names[: len(find_statistic(options.statistic).arguments)]
+    asked = names[: len(arguments_of(options.statistic))]
     if options.fields:
         asked = listed(options.fields)
     filtered = set(fields_read(options.where)) - set(asked)
     settings = _checked_settings(options)
+    if options.protocol == OF_COUNTS:
+        wide = [each.field.name for each in described if _is_wide(each.field.schema())]
+        settings["bins"] = dict.fromkeys(wide, USUAL_BINS) | settings.get("bins", {})
     if options.protocol in (PEOPLE, LINKED):
         from umpc.cli.demo_people import shares_settings
 
@@ -388,6 +411,11 @@ def _write_study(
         **helper_entries(options.protocol, settings),
     }
     return load_study_file(write_study_file(folder, entries))
+
+
+def _is_wide(field: FieldSchema) -> bool:
+    """Whether a table of counts has bins of this field, where nobody says which."""
+    return field.upper_units - field.lower_units >= MOST_VALUES
 
 
 def _checked_settings(options: DemoOptions) -> dict[str, Any]:

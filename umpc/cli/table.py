@@ -26,6 +26,7 @@ from umpc.api.fields import (
     plain_column,
     records_of,
 )
+from umpc.counts import COUNTED
 from umpc.crypto.prg import Stream
 from umpc.errors import ConfigError, DataError, EmptyTable, UmpcError, installing
 from umpc.mpc.attempt import edges_of
@@ -351,6 +352,35 @@ def usual_columns(statistic: Statistic) -> tuple[list[str], str | None]:
     numbers = iter(BREAST_CANCER)
     found = [DIAGNOSIS if each in labels else next(numbers) for each in statistic.arguments]
     return found, f"{DIAGNOSIS}={CLASSES[0]}" if statistic.sampling == TWO_SAMPLE else None
+
+
+def usual_counted(name: str) -> list[str]:
+    """A column for each role of a statistic of counts: the diagnosis for a group, or numbers."""
+    statistic = COUNTED[name]
+    groups, numbers = {*statistic.two_cells, "y", "group"}, iter(BREAST_CANCER)
+    return [DIAGNOSIS if role in groups else next(numbers) for role in statistic.roles]
+
+
+PATIENTS = 300
+
+
+def made_up_survival(columns: Sequence[str]) -> DemoTable:
+    """Made-up patients of two groups: the days until an event (1), or until they left (0).
+
+    Both times are exponential. They are the same in every demo. Args: columns: of them.
+    """
+    words = Stream(bytes(32)).words(3 * PATIENTS).reshape(3, -1)
+    event, left = -np.log((words[:2] >> np.uint64(11)) / 2**53 + 2**-54)
+    is_old = words[2] >> np.uint64(63) == 1
+    event *= np.where(is_old, 250, 400)
+    left *= 600
+    found = {
+        "time": 1 + np.minimum(np.minimum(event, left), 999).astype(int),
+        "event": (event <= left).astype(int),
+        "group": np.where(is_old, "old", "young"),
+    }
+    rows = [tuple(map(str, row)) for row in zip(*(found[name] for name in columns), strict=True)]
+    return DemoTable(tuple(columns), rows)
 
 
 def breast_cancer(columns: Sequence[str] | None) -> DemoTable:

@@ -42,6 +42,7 @@ from umpc.coordinator.studyfile_entries import (
     parts_of,
     with_variance,
 )
+from umpc.counts import COUNTED
 from umpc.decoding import convert
 from umpc.errors import KernelError, StudyError
 from umpc.protocols.base.protocol import StudyProtocol
@@ -62,6 +63,8 @@ from umpc.ustat.tracing import arity, trace_all
 PLACEHOLDER = "coordinator"
 """The coordinator's name where only its certificate has it."""
 
+OF_COUNTS = "counts"
+"""The protocol of a file that names none and a statistic of counts."""
 AGGREGATORS = "aggregators"
 """The word for nodes where they hold shares of one table."""
 COMMON_KEYS = tuple(field.name for field in msgspec.structs.fields(StudyEntries))
@@ -181,7 +184,7 @@ class StudyFile:
         """The study's statistic, or its statistics and their strata. Args: fields: the study's."""
         entries = self.entries
         if entries.statistics is None and entries.strata is None:
-            own = self._single()
+            own = self._single(fields)
             return {
                 "statistic": own.statistic,
                 "kernels": tuple(map(to_text, own.expressions)),
@@ -190,7 +193,7 @@ class StudyFile:
                 "sampling": own.sampling,
             }
         if entries.statistics is None:
-            statistics = [self._single()]
+            statistics = [self._single(fields)]
         else:
             statistics = [
                 of_library(each.statistic, each.columns, each.parameters, entries.sampling)
@@ -199,15 +202,17 @@ class StudyFile:
         strata = entries.strata or ""
         return parts_of(statistics, strata, _categories(strata, fields) if strata else ())
 
-    def _single(self) -> NamedStatistic:
-        """A statistic of the library, or one's own function, traced here and now."""
+    def _single(self, fields: Sequence[FieldText]) -> NamedStatistic:
+        """A statistic of the library, the protocol's own, or a function, traced here and now."""
         entries = self.entries
         if entries.statistic is not None:
             columns = entries.columns or []
             return of_library(entries.statistic, columns, entries.parameters, entries.sampling)
-        if own := self.protocol.own_kernel:
-            return NamedStatistic(self.protocol.name, (), (from_text(own),), 1, "total", "balanced")
         place = entries.kernel or ""
+        if own := self.protocol.own_sums(self.settings, fields):
+            sampling = entries.sampling or "balanced"
+            return NamedStatistic(place, (), (from_text(own[0]),), 1, own[1], sampling)
+        named_protocol(self.protocol.name, place)
         traced = self.traced or load_kernel(place, self.path.parent)
         return NamedStatistic(
             place.rpartition(":")[2],
@@ -258,8 +263,9 @@ def read_study(
     """
     values = dict(given)
     name = values.pop("protocol", None)
-    left_open = is_open(name, values)
     try:
+        name = named_protocol(name, values.get("statistic"))
+        left_open = is_open(name, values)
         protocol = chosen_protocol(USUAL if name is None or left_open else name, values)
     except (StudyError, TypeError) as error:
         raise StudyError(f"{path}: {error}. Correct the key `protocol`") from error
@@ -275,10 +281,11 @@ def read_study(
 
         known = open_keys()
     _check_keys(path, settings, protocol, known)
+    values = dict(protocol.complete_entries(values))
+    settings = {key: value for key, value in values.items() if key not in common}
     settings = protocol.read_lists(settings, lambda name: _list_of_keys(path.parent / name))
-    complete = protocol.complete_entries(values)
     try:
-        own = {key: value for key, value in complete.items() if key in common}
+        own = {key: value for key, value in values.items() if key in common}
         entries = convert(own, StudyEntries)
     except msgspec.ValidationError as error:
         raise StudyError(
@@ -296,6 +303,21 @@ def read_study(
         file = _decided(file)
     _ = file.read_settings(PAIR)  # the same keys for each degree
     return file
+
+
+def named_protocol(name: str | None, statistic: object) -> str | None:
+    """The protocol that a study names, or that its statistic has for itself; else None.
+
+    Raises: StudyError for another protocol than that of the statistic.
+    """
+    if not (isinstance(statistic, str) and statistic in COUNTED):
+        return name
+    if name not in (None, OF_COUNTS):
+        raise StudyError(
+            f"{statistic} is read off a table of counts, and protocol = {name!r} has none; leave "
+            f"protocol out"
+        )
+    return OF_COUNTS
 
 
 def _list_of_keys(path: Path) -> tuple[str, int]:

@@ -190,7 +190,11 @@ class StudyEntries(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     nodes: Annotated[list[Participant], _about("Name and address of each site's node.")]
     identity: Annotated[str, _about("The coordinator's folder with ca.pem, cert.pem and key.pem.")]
     statistic: Annotated[
-        str | None, _about("A statistic of the library, which `umpc kernels` lists.")
+        str | None,
+        _about(
+            "A statistic of the library, which `umpc kernels` lists; or one of counts, such as "
+            "kaplan_meier, which choose the protocol counts."
+        ),
     ] = None
     columns: Annotated[
         list[str] | None, _about("The fields that the statistic takes, in its order.")

@@ -129,6 +129,11 @@ class DistributedLaplace:
         # spec/noise.py, `own_share`
         return sample_share(self.honest, self.log_ratio, bits) if self.sensitivity else 0
 
+    def draws(self, count: int, bits: RandomBits) -> list[int]:
+        """One node's shares of the noise of `count` sums, drawn together. Each is as of `draw`."""
+        # spec/counts.py, `own_shares`
+        return sample_shares(self.honest, self.log_ratio, count, bits)
+
     def tail_bound(self, log2_probability: int = 64) -> int:
         """An integer T with P(|sum of all n shares| > T) <= 2^-log2_probability.
 
@@ -175,7 +180,14 @@ def _least_exponent(shape: Fraction, log2_probability: int) -> Fraction:
 
 
 def sample_share(honest: int, log_ratio: Fraction, bits: RandomBits) -> int:
-    """One node's share of discrete Laplace noise: Polya(1/h) - Polya(1/h), drawn in that order.
+    """One node's share of discrete Laplace noise: that of `sample_shares` for one sum."""
+    return sample_shares(honest, log_ratio, 1, bits)[0]
+
+
+def sample_shares(honest: int, log_ratio: Fraction, count: int, bits: RandomBits) -> list[int]:
+    """One node's shares of discrete Laplace noise of `count` sums: Polya(1/h) - Polya(1/h).
+
+    All first terms are drawn before all second ones.
 
     Args:
         honest: h >= 1, such that any h shares sum to an exact draw of
@@ -184,7 +196,7 @@ def sample_share(honest: int, log_ratio: Fraction, bits: RandomBits) -> int:
         bits: the node's source of randomness.
 
     Returns:
-        The share, in units of the sum. Secret: it leaves the node only inside a masked sum.
+        The shares, in units of each sum. Secret: they leave the node only inside masked sums.
 
     Raises:
         LocalProtocolError: a parameter is out of range, or the source of randomness is broken.
@@ -194,8 +206,8 @@ def sample_share(honest: int, log_ratio: Fraction, bits: RandomBits) -> int:
             f"expected noise shared among at least 1 honest node, got {honest}"
         )
     # Goryczka & Xiong 2015; Balle et al. 2020: Polya(1/h) - Polya(1/h)
-    up, down = sample_polyas(Fraction(1, honest), log_ratio, 2, bits)
-    return up - down
+    drawn = sample_polyas(Fraction(1, honest), log_ratio, 2 * count, bits)
+    return [up - down for up, down in zip(drawn[:count], drawn[count:], strict=True)]
 
 
 @dataclass(frozen=True)

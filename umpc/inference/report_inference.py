@@ -299,6 +299,11 @@ class Inference:
     def _check_value(self) -> None:
         if self.report.estimate is None:
             raise StudyError(f"the study has no value to infer from: {self.report.note}")
+        if self.report.counts is not None:
+            raise StudyError(
+                "a number that was read off a table of counts has the report's own interval, and "
+                "what else the table tells has intervals of its own"
+            )
 
     @cached_property
     def _fields(self) -> list[FieldText]:

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from umpc.compute.place import THIS_MACHINE, ComputePlace
+from umpc.counts import COUNTED
 from umpc.dp.composition import BASIC, COMPOSITIONS, Composition
 from umpc.errors import ConfigError
 from umpc.node.budget.budget_account import BASIC_COMPOSITION, DEFAULT_DELTA, DEFAULT_HOLD_SECONDS
@@ -45,9 +46,12 @@ HASHES_EXPECTED = (
     "a list of hashes, 64 hexadecimal digits each, as `umpc kernels explain` prints them"
 )
 LISTABLE = sorted(
-    name
-    for name, statistic in LIBRARY.items()
-    if all(parameter.default is not None for parameter in statistic.parameters)
+    {
+        name
+        for name, statistic in LIBRARY.items()
+        if all(parameter.default is not None for parameter in statistic.parameters)
+    }
+    | COUNTED.keys()
 )
 LISTABLE_ONLY = (
     "; one with a parameter that has no default can be allowed by its kernel's hash only"

@@ -5,7 +5,7 @@ The node checks them at every proposal.
 | key | a study is refused unless |
 |---|---|
 | `coordinators` | its coordinator's certificate has one of these names |
-| `statistics` | it is one of these statistics of the library, or `kernels` allows it |
+| `statistics` | it is one of these statistics, of the library or of counts; or see `kernels` |
 | `kernels` | its computation has one of these hashes, or `statistics` allows it |
 | `fields` | it uses no other fields |
 | `public_labels` | it takes no other field for a label that everybody may know |
@@ -234,8 +234,10 @@ class Policy:
         came = computation_hash(study)
         if not given or came in (self.kernels or frozenset()):
             return
+        if protocol_of(study).sure_statistic(study) in (self.statistics or ()):
+            return
         if all(
-            any(computes(each, LIBRARY[name]) for name in self.statistics or ())
+            any(computes(each, LIBRARY[name]) for name in self.statistics or () if name in LIBRARY)
             for each in study.single_statistics
         ):
             return

@@ -9,5 +9,6 @@
 | `grid/` | noisy sums over all sets, from one masked histogram |
 | `people/` | the grid over shares of one histogram: people with one message each, linked rows |
 | `overlap/` | how many people two sites share |
+| `counts/` | a table of noisy counts of records, as one release |
 | `vector/` | a vector of noisy sums under one joint sensitivity, and pairwise losses |
 """

@@ -143,6 +143,7 @@ PROTOCOLS = Protocols(
         "linked": ProtocolPlace("umpc.protocols.people.linked", "LinkedProtocol"),
         "vector": ProtocolPlace("umpc.protocols.vector.protocol", "VectorProtocol"),
         "overlap": ProtocolPlace("umpc.protocols.overlap.protocol", "OverlapProtocol"),
+        "counts": ProtocolPlace("umpc.protocols.counts.protocol", "CountsProtocol"),
     }
 )
 """The protocols by name, in the order in which a planner shows them. Each is loaded when used."""

@@ -380,7 +380,7 @@ def _exact(report: Report, extra: Extra) -> Iterator[Line]:
 
 def _errors(report: Report) -> Iterator[Line]:
     """The estimate's errors from noise and from sampling, each by itself."""
-    if report.estimate is None:
+    if report.estimate is None or report.noise_std is None:
         return
     protocol, is_all = find_protocol(report.protocol), report.edges == report.sets
     law = protocol.describe_noise(report.noise)

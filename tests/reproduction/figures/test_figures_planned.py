@@ -19,8 +19,8 @@ POINTS = {point.series: point for point in figure.points(True)}
 def test_every_protocol_is_there_and_every_kind_of_its_noise():
     there = Counter(point.facts["protocol"] for point in POINTS.values())
     # a vector of sums has no single error; hajek-grid is in the figure 002-gain; people and linked
-    # rows have the grid's noise of two nodes; overlap has no statistic of values
-    beside = {"vector", "hajek-grid", "people", "linked", "overlap"}
+    # rows have the grid's noise of two nodes; overlap and counts have no statistic of kernels
+    beside = {"vector", "hajek-grid", "people", "linked", "overlap", "counts"}
     assert set(there) == set(PROTOCOLS) - beside
     several = {}
     for protocol in PROTOCOLS.values():

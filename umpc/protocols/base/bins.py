@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any, Self
 
 from umpc.errors import StudyError
 from umpc.planning.reference_table import ReferenceTable
+from umpc.study.document import Study
 from umpc.study.making_report import Limits
+from umpc.study.parts import FieldBins
 from umpc.study.settings import wrong_type
 from umpc.ustat.schema import FieldSchema
+
+LEAST_BINS = 2
+KEPT = 64
+"""The most fields of which a process keeps the bins."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +56,35 @@ class Bins:
     def size(self) -> int:
         """The number of bins."""
         return len(self.cuts) + 1
+
+
+def check_bins(study: Study, given: Sequence[FieldBins]) -> None:
+    """Raises: StudyError where the bins of a study's fields are not what they should be."""
+    names = [bins.field for bins in given]
+    known = [field.name for field in study.fields]
+    for name in names:
+        if name not in known or names.count(name) > 1:
+            raise StudyError(
+                f"bins are given once for a field of the study, which has {', '.join(known)}; got "
+                f"bins for {', '.join(names)}"
+            )
+    for bins in given:
+        where = f"bins of {bins.field!r}"
+        field = study.schema[bins.field]
+        if field.categories:
+            raise StudyError(f"{where}: categories have no order; leave the bins of this field out")
+        if (bins.count and bins.cuts) or max(bins.count, len(bins.cuts) + 1) < LEAST_BINS:
+            raise StudyError(
+                f"{where}: a number of bins from {LEAST_BINS} on, or a list of cut points, was "
+                f"expected; got {bins.count or 'neither'}"
+            )
+        _ = bins_of_field(field, bins)
+
+
+@lru_cache(maxsize=KEPT)
+def bins_of_field(field: FieldSchema, bins: FieldBins) -> Bins:
+    """Raises: StudyError where cut points do not fit the field, or it has fewer values."""
+    return Bins.equal(field, bins.count) if bins.count else Bins(field, bins.units(field))
 
 
 def limits_of_bins(bins: Iterable[tuple[FieldSchema, int]]) -> Limits | None:

@@ -47,7 +47,7 @@ from umpc.study.attempt import Attempt
 from umpc.study.cost import Cost
 from umpc.study.document import Study
 from umpc.study.messages import Frame
-from umpc.study.parts import Course
+from umpc.study.parts import Course, FieldText
 from umpc.study.settings import HONEST, Settings, name_of, read_settings
 from umpc.study.sizes import ClassCounts, Member, Sizes
 from umpc.ustat.clear import Columns
@@ -167,8 +167,6 @@ class StudyProtocol(ABC):
     """The ways to take E that a study of this protocol may ask for."""
     chosen_by: Mapping[str, str] = MappingProxyType({})
     """Settings by which a study file that names the usual protocol, or none, chooses this one."""
-    own_kernel: str = ""
-    """The kernel whose total every study of this protocol releases, so that no file names one."""
     questions: int = 0
     """How many questions a node answers after its release, each once, in every study."""
     protects_people: bool = False
@@ -205,6 +203,22 @@ class StudyProtocol(ABC):
     def complete_entries(self, entries: Mapping[str, Any]) -> Mapping[str, Any]:
         """A file's entries, with those that every study of this protocol has."""
         return entries
+
+    def own_sums(
+        self, settings: Mapping[str, Any], fields: Sequence[FieldText]
+    ) -> tuple[str, str] | None:
+        """The kernel over single records, and the estimator, that no file of this protocol names.
+
+        None where a file names a statistic or a kernel. Args: settings, fields: the file's own.
+        """
+        return None
+
+    def sure_statistic(self, study: Study) -> str:
+        """The study's own name of its statistic, where rules here make sure that it is that one.
+
+        Empty where only kernels tell.
+        """
+        return ""
 
     def check_ahead(self, study: Study) -> None:
         """Raises: StudyError where nothing of a study can be prepared ahead of its run."""

@@ -16,7 +16,7 @@ from functools import lru_cache
 
 from umpc.errors import KernelError, StudyError
 from umpc.planning.reference_table import ReferenceTable
-from umpc.protocols.base.bins import Bins, limits_of_bins
+from umpc.protocols.base.bins import KEPT, Bins, bins_of_field, check_bins, limits_of_bins
 from umpc.protocols.grid.operators import ties_of_uniform_columns
 from umpc.protocols.grid.operators.cuts import Cuts
 from umpc.protocols.grid.operators.dyadic import Signs, signs_of
@@ -28,10 +28,7 @@ from umpc.study.report import SumReport
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.schema import FieldSchema
 
-LEAST_BINS = 2
 MOST_LEVELS = 64
-KEPT = 64
-"""The most fields of which a process keeps the bins."""
 DEVIATIONS = 2
 """Standard deviations of noise by which a bound from a released mean is widened."""
 
@@ -43,31 +40,9 @@ def check_coarse(study: Study) -> None:
         raise StudyError(
             "bins are of some fields, and levels of two columns together; give one of them"
         )
-    names = [bins.field for bins in settings.bins]
-    known = [field.name for field in study.fields]
-    for name in names:
-        if name not in known or names.count(name) > 1:
-            raise StudyError(
-                f"bins are given once for a field of the study, which has {', '.join(known)}; got "
-                f"bins for {', '.join(names)}"
-            )
-    for bins in settings.bins:
-        _check_bins(study, bins)
+    check_bins(study, settings.bins)
     if settings.levels:
         _check_levels(study, settings.levels)
-
-
-def _check_bins(study: Study, bins: FieldBins) -> None:
-    where = f"bins of {bins.field!r}"
-    field = study.schema[bins.field]
-    if field.categories:
-        raise StudyError(f"{where}: categories have no order; leave the bins of this field out")
-    if (bins.count and bins.cuts) or max(bins.count, len(bins.cuts) + 1) < LEAST_BINS:
-        raise StudyError(
-            f"{where}: a number of bins from {LEAST_BINS} on, or a list of cut points, was "
-            f"expected; got {bins.count or 'neither'}"
-        )
-    _ = _bins_of(study, bins)
 
 
 def _check_levels(study: Study, levels: int) -> None:
@@ -85,12 +60,7 @@ def _check_levels(study: Study, levels: int) -> None:
 
 def _bins_of(study: Study, bins: FieldBins) -> Bins:
     """Raises: StudyError where cut points do not fit the field, or it has fewer values."""
-    return _bins_of_field(study.schema[bins.field], bins)
-
-
-@lru_cache(maxsize=KEPT)
-def _bins_of_field(field: FieldSchema, bins: FieldBins) -> Bins:
-    return Bins.equal(field, bins.count) if bins.count else Bins(field, bins.units(field))
+    return bins_of_field(study.schema[bins.field], bins)
 
 
 def cut_points(study: Study) -> Mapping[str, Sequence[Fraction | int]]:
@@ -107,7 +77,7 @@ def _cuts_of_field(field: FieldSchema, bins: FieldBins) -> tuple[Fraction | int,
     """
     resolution = field.resolution
     step = resolution.numerator if resolution.denominator == 1 else resolution
-    return tuple(cut * step for cut in _bins_of_field(field, bins).cuts)
+    return tuple(cut * step for cut in bins_of_field(field, bins).cuts)
 
 
 def described(study: Study) -> Iterator[tuple[str, str]]:

@@ -31,6 +31,7 @@ from umpc.study import messages as m
 from umpc.study.attempt import Attempt
 from umpc.study.cost import Cost
 from umpc.study.document import Study
+from umpc.study.parts import FieldText
 from umpc.study.settings import Settings
 from umpc.study.sizes import ClassCounts, Member
 
@@ -43,7 +44,11 @@ class OverlapProtocol(OneMessageProtocol):
 
     settings: type[Settings] = OverlapSettings
     protects_people = True
-    own_kernel = KERNEL
+
+    def own_sums(
+        self, settings: Mapping[str, Any], fields: Sequence[FieldText]
+    ) -> tuple[str, str] | None:
+        return KERNEL, "total"
 
     def complete_entries(self, entries: Mapping[str, Any]) -> Mapping[str, Any]:
         given = sorted(entries.keys() & {"statistic", "columns", "kernel", "statistics"})

@@ -309,11 +309,14 @@ class UMpcNode(NodeSide, MeshSide):
             records = [
                 {name: column.take(side) for name, column in self.columns.items()} for side in index
             ]
-            # the plaintext oracle, on this node's own records
-            values = [kernel.evaluate(records) for kernel in self.study.parsed_kernels]
-            self._keep_inner(owners, start, values)
+            self._keep_inner(owners, start, self.edge_values(records))
             yield
         self._inner_done = True
+
+    def edge_values(self, records: Sequence[Columns]) -> list[np.ndarray]:
+        """The value of each edge by each kernel. Args: records: of each place in an edge."""
+        # the plaintext oracle, on this node's own records
+        return [kernel.evaluate(records) for kernel in self.study.parsed_kernels]
 
     @property
     def _edges_at_once(self) -> int:

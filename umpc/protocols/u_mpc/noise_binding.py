@@ -27,7 +27,7 @@ from umpc.dp.skellam import DistributedSkellam, SkellamShare
 from umpc.errors import RangeError
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.masked.material import FAILURE_BITS, CoinToss, committee_size
-from umpc.protocols.u_mpc.settings import UMpcSettings
+from umpc.protocols.u_mpc.settings import Law, UMpcSettings
 from umpc.study.document import Study
 from umpc.study.parts import changed_at_once
 from umpc.study.settings import edge_change, edge_interval
@@ -90,10 +90,13 @@ def _skellam(
     return DistributedSkellam(epsilon, delta, sensitivities, nodes, honest).sums
 
 
-def delta_of_sums(sizes: Sizes) -> Fraction:
-    """δ of a study: its own, of finite bits, of a committee of liars, and of false proofs."""
+def delta_of_sums(sizes: Sizes, laws: Sequence[Law] | None = None) -> Fraction:
+    """δ of a study: its own, of finite bits, of a committee of liars, and of false proofs.
+
+    Args: laws: of the noise of each released number; those of `noise_of_sums` if not given.
+    """
     study = sizes.study
-    laws = noise_of_sums(sizes)
+    laws = noise_of_sums(sizes) if laws is None else laws
     # δ of finite bits of each threshold
     bits = sum((law.delta for law in laws if isinstance(law, CommitteeLaplace)), Fraction(0))
     draws = any(isinstance(law, CommitteeNoise) for law in laws)
@@ -205,7 +208,7 @@ def _new_attempt(
     return SharedAttempt(study, members, openings, ring, coins_of(laws), coins_dealt=dealt)
 
 
-def coins_of(laws: Sequence[SumNoise]) -> list[CoinToss]:
+def coins_of(laws: Sequence[Law]) -> list[CoinToss]:
     """The coins of each sum's noise, where a committee draws it."""
     # spec/noise.py, `committee_law`
     return [

@@ -172,6 +172,10 @@ class UMpc(StudyProtocol):
         """The noise of each sum."""
         return noise_of_sums(sizes)
 
+    def sums(self, study: Study) -> int:
+        """How many numbers are released, but for one of each edge."""
+        return len(study.kernels)
+
     def _deviations(self, sizes: Sizes) -> list[float]:
         """The standard deviation of each mean's noise."""
         rows = zip(sizes.study.parsed_kernels, self.noise(sizes), strict=True)
@@ -351,7 +355,7 @@ class UMpcCoordinator(CoordinatorSide):
         Args: values: how many numbers of each sum every node releases.
         """
         rings = list(rings)
-        sums = len(self.study.kernels)
+        sums = self.protocol.sums(self.study)
         for name, answer, count in zip(self.names, answers, values, strict=True):
             # a replay does not know the ring, so it tries both
             sizes = [ring.bytes * sums * count for ring in rings]

@@ -1,0 +1,379 @@
+"""`counts`: the protocol object, and both sides.
+
+*Node*: as that of U-MPC over single records. It adds up its own histogram, its part of the noise of
+every count, and its zero shares. There is no dealer, and no link but for a committee's coins.
+
+*Coordinator*: it adds the nodes' shares up. *Reveals*: shares that are uniform to it, and the noisy
+counts. Statistics are read off them afterwards at no cost (`umpc/counts`).
+
+*Lying nodes.* Records of different nodes never meet, so a liar learns nothing beside the result. It
+adds any numbers to the table, whatever its records are, and cannot take away the noise of the
+honest nodes, which suffices alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from math import ceil, prod
+from typing import Any
+
+import numpy as np
+
+from umpc.counts import COUNTED, headline
+from umpc.crypto.signing import Verify, verify_nobody
+from umpc.dp.calibration import DistributedLaplace
+from umpc.dp.distributed_gaussian import GaussianShare
+from umpc.errors import StudyError
+from umpc.mpc.attempt import SharedAttempt
+from umpc.planning.reference_table import PredictedError, ReferenceTable
+from umpc.protocols.base.bins import limits_of_bins, read_bins
+from umpc.protocols.base.coordinator import CoordinatorSide
+from umpc.protocols.base.node import NodeSide
+from umpc.protocols.base.promise import PromiseTerms
+from umpc.protocols.base.protocol import ExactKind, Line, StudyProtocol, Variant
+from umpc.protocols.counts.settings import (
+    MOST_IN_MPC,
+    PLAIN,
+    CountsSettings,
+    axes_in_report,
+    axes_of,
+    check_counts,
+    counted,
+    kernel_of,
+    law_of,
+    shapes_of,
+    size_of,
+    tree_of,
+    with_noise,
+)
+from umpc.protocols.u_mpc.node import UMpcNode
+from umpc.protocols.u_mpc.noise_binding import check_edges, coins_of, delta_of_sums, ring_for
+from umpc.protocols.u_mpc.protocol import UMpc, UMpcCoordinator
+from umpc.protocols.u_mpc.settings import Law, noisy_sums
+from umpc.study.attempt import Attempt
+from umpc.study.cost import Measured
+from umpc.study.document import Study
+from umpc.study.making_report import impossible, sum_range
+from umpc.study.parts import FieldText
+from umpc.study.report import CountsReport, Report, SumReport
+from umpc.study.settings import Settings
+from umpc.study.sizes import ClassCounts, Member, Sizes
+from umpc.ustat.cell_rows import Owners
+from umpc.ustat.clear import Columns
+from umpc.ustat.error_law import ErrorLaw, Noise
+from umpc.ustat.estimators import VECTOR
+from umpc.ustat.schema import Schema
+
+NOISE_IN_WORDS = {
+    "distributed": "discrete Laplace for the whole table, each node adds its part",
+    "gaussian": "discrete Gaussian for the whole table, each node adds its part",
+    "in_mpc": "discrete Laplace for the whole table, drawn under secret sharing",
+}
+LEFT_OUT = {
+    "strata": "name its field as a further column",
+    "statistics": "ask for one of them, and read the others off its table",
+    "label": "name it among the columns, because it is private here",
+    "parameters": "leave it out",
+    "split": "leave it out, because all counts share epsilon",
+    "variance": "leave it out",
+    "estimator": "leave it out",
+}
+"""Keys of a study file that a table of counts has not → what to do instead."""
+TAIL = 0.025
+"""The chance of an error beyond each end of a 95 % interval."""
+
+
+class CountsProtocol(UMpc):
+    """Noisy counts of records in cells of up to three fields, as one table."""
+
+    settings: type[Settings] = CountsSettings
+    samplings = ("balanced",)
+    takes_several = False
+    estimates_variance = False
+    usual_of_grade = StudyProtocol.usual_of_grade
+    usual_of_degree = StudyProtocol.usual_of_degree
+    with_less_noise = StudyProtocol.with_less_noise
+    describe_gain = StudyProtocol.describe_gain
+    check_ahead = StudyProtocol.check_ahead
+    events = StudyProtocol.events
+    """None: the table counts with its ε and δ, in every composition."""
+    known_events = StudyProtocol.known_events
+    carried = StudyProtocol.carried
+
+    def numbers_records(self, study: Study) -> bool:
+        return False  # counts are the same in any order
+
+    def complete_entries(self, entries: Mapping[str, Any]) -> Mapping[str, Any]:
+        for key, instead in LEFT_OUT.items():
+            if entries.get(key):
+                raise StudyError(f"a table of counts has no `{key}`; {instead}")
+        own = {"kernel": entries.get("statistic", PLAIN)}
+        if "columns" in entries:
+            own["cells"] = entries["columns"]
+        rest = {key: entries[key] for key in entries if key not in ("statistic", "columns")}
+        return {**rest, **own}
+
+    def own_sums(
+        self, settings: Mapping[str, Any], fields: Sequence[FieldText]
+    ) -> tuple[str, str] | None:
+        schema = Schema(field.schema() for field in fields)
+        return kernel_of(schema, tuple(settings.get("cells", ()))), VECTOR
+
+    def sure_statistic(self, study: Study) -> str:
+        return study.statistic
+
+    def read_settings(self, entries: Mapping[str, Any], nodes: int, epsilon: str) -> Settings:
+        return StudyProtocol.read_settings(self, read_bins(entries), nodes, epsilon)
+
+    def complete(self, study: Study) -> Study:
+        return with_noise(study)
+
+    def check(self, study: Study) -> None:
+        check_counts(study)
+
+    def check_sampling(self, study: Study) -> None:
+        if study.sampling not in self.samplings:
+            raise StudyError(
+                f'sampling = "{study.sampling}" is of pairs, and a table counts single records; '
+                f"leave sampling out"
+            )
+
+    # --- words ---------------------------------------------------------------------------------
+
+    def describe(self, study: Study) -> Iterator[Line]:
+        yield from super().describe(study)
+        if (statistic := COUNTED.get(study.statistic)) is not None:
+            yield "statistic", f"{statistic.title}, read off the table"
+        sizes = (f"{axis.size:,} of {axis.field.name}" for axis in axes_of(study))
+        yield "cells", f"{prod(shapes_of(study)[0]):,}: {' x '.join(sizes)}"
+        if tree_of(study) >= 0:
+            levels = f"{len(shapes_of(study))} levels, {size_of(study):,} counts"
+            yield "tree", f"of {study.settings_as(CountsSettings).tree}: {levels}"
+
+    def released(self, terms: PromiseTerms) -> str:
+        return "a table of noisy counts"
+
+    def describe_noise(self, noise: str) -> str:
+        return NOISE_IN_WORDS[noise]
+
+    def describe_evaluation(self, backend: str) -> str:
+        return "each node counts its own records"
+
+    def value_without_noise(self, is_all: bool, sets: str) -> str:
+        return "the value on these records' cells"
+
+    def describe_run(self, attempt: Attempt) -> Iterator[Line]:
+        study, records = attempt.study, attempt.sizes.records
+        counts = size_of(study)
+        yield "counts", f"{counts:,} of {records:,} records"
+        if counts > records:
+            yield "", "more than there are records: most cells are empty, and all have noise"
+        yield from self.compare_noise(attempt)
+        cost = self.cost(attempt)
+        yield "rounds", f"{cost.rounds}, the reveal included"
+        yield "bytes", f"{cost.bytes_online:,} online, {cost.bytes_offline:,} before"
+
+    def compare_noise(self, attempt: Attempt) -> Iterator[Line]:
+        study, records = attempt.study, attempt.sizes.records
+        law, half = law_of(study), half_width(law_of(study))
+        told = f"standard deviation {law.std:.4g}, within {half:,} in 95 % of all cases"
+        yield "noise of a count", told
+        others = {"in_mpc": size_of(study) <= MOST_IN_MPC and len(study.nodes) > 1}
+        others["distributed"] = True
+        for noise, is_possible in others.items():
+            if is_possible and noise != study.noise:
+                other = law_of(study.replaced(noise=noise, delta=""))
+                yield f'noise = "{noise}"', f"standard deviation {other.std:.4g}"
+        if half >= records:
+            epsilon = float(study.exact_epsilon) * 10 * half / records
+            yield (
+                "too much noise",
+                f"it is more than all {records:,} records, so that no count is told from another; "
+                f"about epsilon = {epsilon:.2g} would tell a tenth of them. Or take fewer bins",
+            )
+
+    # --- privacy and sides ---------------------------------------------------------------------
+
+    def noise(self, sizes: Sizes) -> Sequence[Law]:
+        """The noise of a count, for the study's one kernel."""
+        return (law_of(sizes.study),)
+
+    def sums(self, study: Study) -> int:
+        return size_of(study)
+
+    def delta(self, sizes: Sizes) -> Fraction:
+        return delta_of(sizes)
+
+    def attempt(
+        self, study: Study, members: Sequence[Member], openings: Sequence[bytes]
+    ) -> Attempt:
+        return counts_attempt(study, members, openings)
+
+    def node_class(self, study: Study) -> type[NodeSide]:
+        return CountsNode
+
+    def coordinator(self, study: Study, verify: Verify) -> CoordinatorSide:
+        return CountsCoordinator(study, verify)
+
+    # --- error ---------------------------------------------------------------------------------
+
+    def expected_report(self, attempt: Attempt, table: ReferenceTable) -> Report:
+        """The report of a run without noise over this table, with the errors of its noise."""
+        plain = counted(attempt.study, table.columns).tolist()
+        return CountsCoordinator(attempt.study, verify_nobody).report_of_counts(
+            plain, attempt.sizes, Measured()
+        )
+
+    def error(self, attempt: Attempt, table: ReferenceTable) -> PredictedError:
+        """The error of the statistic's number, or of a count where there is no such number."""
+        noise = self.expected_report(attempt, table).noise_std
+        return PredictedError(law_of(attempt.study).std if noise is None else noise)
+
+    def quantised(
+        self, study: Study, columns: Columns, first: int, counts: Sequence[ClassCounts]
+    ) -> float | None:
+        records = sum(map(sum, counts))
+        found = headline(counts_report(study, counted(study, columns).tolist()), records)
+        return None if found is None else found[0]
+
+    def exact_over_edges(self) -> ExactKind:
+        return "bins"
+
+    def variants(self, error: float | None) -> Iterator[Variant]:
+        """None: no other protocol releases a table."""
+        yield from ()
+
+
+def half_width(law: Law) -> int:
+    """The least number that a count's noise stays within in 95 % of all cases, about."""
+    noise = Noise(law.std, 1.0, float(getattr(law, "shape", 1.0)))
+    return ceil(ErrorLaw([noise], [1.0]).central(TAIL)[1])
+
+
+# --- attempt and node -----------------------------------------------------------------------------
+
+
+class CountsAttempt(SharedAttempt):
+    """An attempt whose nodes have a share of every count."""
+
+    @property
+    def sums(self) -> int:
+        return size_of(self.study)
+
+
+def counts_attempt(
+    study: Study, members: Sequence[Member], openings: Sequence[bytes]
+) -> CountsAttempt:
+    """The attempt of these members and openings. Raises: RemoteProtocolError, RangeError."""
+    sizes = Sizes.of(study, members)
+    check_edges(sizes)
+    law = law_of(study)
+    # a count is at most n, and so is the kernel's sum
+    ring = ring_for(sizes, [law.tail_bound()])
+    return CountsAttempt(study, members, openings, ring, coins_of([law] * size_of(study)))
+
+
+def delta_of(sizes: Sizes) -> Fraction:
+    """δ of the table: the study's own, of finite bits, and of a committee of colluders."""
+    return delta_of_sums(sizes, [law_of(sizes.study)] * size_of(sizes.study))
+
+
+class CountsNode(UMpcNode):
+    """One node, one study, one attempt. Args: as in SeedAgreement."""
+
+    _attempt_of = staticmethod(counts_attempt)
+
+    @property
+    def delta(self) -> Fraction:
+        return delta_of(self.attempt.sizes)
+
+    def own_noise(self, attempt: SharedAttempt) -> list[int]:
+        law = law_of(attempt.study)
+        if isinstance(law, DistributedLaplace):
+            return law.draws(attempt.sums, self._random_bits)
+        if isinstance(law, GaussianShare):
+            return [law.draw(self._random_bits) for _ in range(attempt.sums)]
+        return super().own_noise(attempt)
+
+    def edge_values(self, records: Sequence[Columns]) -> list[np.ndarray]:
+        (own,) = records
+        return [counted(self.study, own)]
+
+    def _keep_inner(self, owners: Owners, start: int, values: list[np.ndarray]) -> None:
+        (counts,) = values
+        self.parts.append(counts.tolist())
+
+
+# --- coordinator ----------------------------------------------------------------------------------
+
+
+class CountsCoordinator(UMpcCoordinator):
+    """One study, one attempt. Lists are in the study's order of nodes."""
+
+    def _sums(self, shares: Sequence[bytes], sizes: Sizes) -> list[SumReport]:
+        return []  # a count is no mean over E
+
+    def _report(
+        self, shares: Sequence[bytes], run: SharedAttempt | Sizes, measured: Measured
+    ) -> Report:
+        sizes = run if isinstance(run, Sizes) else run.sizes
+        study, tail = self.study, law_of(self.study).tail_bound()
+        totals = noisy_sums(shares, size_of(study))
+        low, high = sum_range(study, study.parsed_kernels[0], sizes.edges, tail)
+        if not low <= min(totals) <= max(totals) <= high:
+            raise impossible(study, f"every possible count lies in [{low}, {high}]")
+        return self.report_of_counts(totals, run, measured)
+
+    def report_of_counts(
+        self, totals: Sequence[int], run: SharedAttempt | Sizes, measured: Measured
+    ) -> Report:
+        """The report of these counts, with the statistic's number where it has one."""
+        table, study = counts_report(self.study, totals), self.study
+        limits = limits_of_bins((axis.field, axis.size) for axis in axes_of(study))
+        report = super()._report([], run, measured)
+        found = headline(table, report.records)
+        told = "" if found else f"the result is a table of {len(totals):,} counts, and no number"
+        report = replace(
+            report,
+            counts=table,
+            interval_covers=limits.covers if limits else report.interval_covers,
+            note="; ".join(filter(None, (told, limits.note if limits else ""))),
+        )
+        if found is None:
+            return report
+        value, low, high, std = found
+        return replace(
+            report,
+            estimate=value,
+            noise_std=std,
+            noise_std_if_honest=std,
+            low=low,
+            high=high,
+            noise_low=low,
+            noise_high=high,
+            sampling_std=0.0,
+            sampling_std_bound=0.0,
+        )
+
+
+def counts_report(study: Study, values: Sequence[int]) -> CountsReport:
+    """The table of a report. Args: values: (D,) counts."""
+    law, people = law_of(study), study.people
+    if isinstance(law, GaussianShare):
+        kind, scale, shape = "gaussian", law.variance, 1.0
+    else:
+        kind, scale = "laplace", float(1 / law.log_ratio)
+        shape = float(getattr(law, "shape", 1.0))
+    return CountsReport(
+        statistic=study.statistic,
+        axes=axes_in_report(study),
+        values=list(values),
+        tree=tree_of(study),
+        noise=kind,
+        scale=scale,
+        shape=shape,
+        people=people.records if people else 1,
+        parameters={},
+    )
