@@ -31,7 +31,14 @@ from umpc.ustat import expression as ex
 from umpc.ustat.expression import Add, Constant, Expression, Multiply, permute_records, records_of
 
 MEAN, RATIO, TOTAL = "mean", "ratio", "total"
-RESTRICTED = {MEAN: RATIO, RATIO: RATIO, TOTAL: TOTAL, "geometric_ratio": "geometric_ratio"}
+RESTRICTED = {
+    MEAN: RATIO,
+    RATIO: RATIO,
+    TOTAL: TOTAL,
+    "geometric_ratio": "geometric_ratio",
+    "difference": "difference_ratio",
+    "difference_ratio": "difference_ratio",
+}
 """A statistic's estimator → the estimator of the same statistic inside a stratum."""
 _ZERO = ex.Constant(Fraction(0))
 
@@ -51,7 +58,8 @@ def restricted(
 ) -> tuple[tuple[ex.Expression, ...], str]:
     """The kernels and the estimator of a statistic inside one stratum.
 
-    A mean becomes a ratio: the restricted kernel over the share of the sets inside the stratum.
+    A mean becomes a ratio: the restricted kernel over the share of the sets inside the stratum, and
+    a difference of two means that of two ratios.
 
     Args: category: its number, from 0.
     Raises: KernelError for an estimator that has no such form.
@@ -63,7 +71,7 @@ def restricted(
         )
     condition = inside(field, category, degree)
     found = [ex.Select(condition, kernel, _ZERO) for kernel in kernels]
-    share = [condition] if estimator == MEAN else []
+    share = [condition] if RESTRICTED[estimator] != estimator else []
     return (*found, *share), RESTRICTED[estimator]
 
 
