@@ -128,7 +128,7 @@ class LocalConsortium:
         if is_open(protocol, chosen):
             settings.setdefault("records", self._records)
         used = {*(columns or self.bounds), *fields_read(settings.get("where"))}
-        used.add(settings.get("strata", ""))
+        used.update(settings.get(key, "") for key in ("strata", "weight"))
         two_sample = self.label is not None and _is_two_sample(statistic)
         label = self.label if two_sample else None
         return ProposedStudy(

@@ -118,6 +118,11 @@ PEOPLE = "people"
     help='Take only the records for which this holds, such as "age >= 40".',
 )
 @click.option(
+    "--weight",
+    metavar="COLUMN",
+    help="Weights of the records: a pair counts as much as the product of its two.",
+)
+@click.option(
     "--bounds",
     multiple=True,
     metavar="FIELD=LOWER:UPPER[:STEP]",
@@ -212,7 +217,7 @@ def _table(options: DemoOptions) -> DemoTable:
         columns, usual_label = usual_columns(find_statistic(options.statistic))
         label = label or usual_label
     first_class = named_value("--label", label) if label else None
-    read = fields_read(options.where)
+    read = [*fields_read(options.where), *filter(None, [options.weight])]
     others = [*([first_class[0]] if first_class else []), *read]
     wanted = list(dict.fromkeys([*columns, *others])) if columns else others
     if not options.csv_files:
@@ -350,7 +355,7 @@ def _write_study(
     asked = names[: len(find_statistic(options.statistic).arguments)]
     if options.fields:
         asked = listed(options.fields)
-    filtered = set(fields_read(options.where)) - set(asked)
+    filtered = {*fields_read(options.where), options.weight} - set(asked)
     settings = _checked_settings(options)
     if options.protocol == PEOPLE:
         from umpc.cli.demo_people import people_settings
@@ -366,6 +371,7 @@ def _write_study(
         "statistic": options.statistic,
         "columns": [name for name in names if name not in filtered],
         "where": options.where,
+        "weight": options.weight,
         "parameters": dict(named_value("--parameter", text) for text in options.parameters),
         "max_colluding": options.max_colluding,
         "adversary": options.adversary,

@@ -305,9 +305,8 @@ class Inference:
             return p_value(law, errors, seen, alternative_of_mean)
 
         if self.bounded_by and not self.has_variance:
-            name, found = f"normal law, {self.bounded_by}", least_level(
-                lambda level: p_of(self.bounded(level))
-            )
+            name = f"normal law, {self.bounded_by}"
+            found = least_level(lambda level: p_of(self.bounded(level)))
         else:
             name, found = LARGEST_LAW, p_of(self._statistic(POPULATION))
         size, is_below = told(found, errors)
