@@ -19,8 +19,9 @@ each set of records.
 Let |u − v| be at most H. Then (u − v)² ≤ H·(u + v), so the variance of the kernel u − v is at most
 H times the mean of u + v, and so is that of u − v − θ·w if it has the mean 0, u + v is 0 where w
 is, and w is 0 or 1. An upper end for the mean of u + v counts all errors of both sums, as above.
-With it the statistic's variance is at most 2/n times H·end, or 1/min(n0, n1) times (Hoeffding
-1948). Two scores that agree on most pairs then have a small variance, which no public number tells.
+With it the statistic's variance is at most 2/n times H·end, or 1/min(n0, n1) times, also for given
+private labels (Hoeffding 1948). Two scores that agree on most pairs then have a small variance,
+which no public number tells.
 
 *Tests with an upper end.* A test at level α takes the end that is too low with a probability of at
 most MISSED·α, and rejects if the p-value with it is at most (1 − MISSED)·α. Its p-value is the
@@ -207,6 +208,9 @@ class Inference:
         report, missed = self.report, MISSED * level
         if not self.has_variance:
             found, points = self._statistic(POPULATION), self._points
+            if report.statistic == "auc_difference":
+                missed /= 2
+                found = replace(found, population=self._given_labels(found, missed))
             both = replace(found, sums=found.sums[:2], points=points[:, :2])
             end = covering_interval(BOTH, both, report.sets, missed)[1]
             largest = float(np.abs(points[:, 0] - points[:, 1]).max())
@@ -217,6 +221,19 @@ class Inference:
         return EstimatedVariance(
             [first], self._points, edges=report.edges, records=report.records, second=upper
         )
+
+    def _given_labels(self, found: ReleasedStatistic, missed: float) -> float:
+        """The part of the kernel's variance that is left in the mean, given the private labels.
+
+        The labels make two samples, so an AUC's variance has the factor 1/min(n0, n1), and those of
+        the sums n0·n1/C(n, 2) times that: max(n0, n1)/C(n, 2). The third sum tells n0·n1.
+
+        Args: missed: how often it may be too small.
+        """
+        share = ReleasedStatistic(found.sums[2:], np.array([[0.0], [1.0]]), edges=found.edges)
+        least = covering_interval("mean", share, self.report.sets, missed)[0]
+        pairs, records = self.report.sets, self.report.records
+        return (records + sqrt(max(0.0, records**2 - 4 * least * pairs))) / 2 / pairs
 
     # --- tests ---------------------------------------------------------------------------------
 
