@@ -35,6 +35,10 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
     "triples_skewness": ("z",),
     "bergsma_dassios_tau_star": ("x", "y"),
     "uniformity": ("cell",),
+    "auc_difference": ("score_a", "score_b", "positive"),
+    "auc_difference_public": ("score_a", "score_b"),
+    "tau_difference": ("score_a", "score_b", "x"),
+    "concordance_difference": ("score_a", "score_b", "x", "positive"),
     "renyi_entropy": ("y",),
     "duplicate_pair_ratio": ("rare",),
 }

@@ -10,16 +10,22 @@ its level, in standard errors of the simulation; it is due below 3.
     python -m bench.type_one --ties 5                 columns of five values
     python -m bench.type_one --records 5 8 12 --epsilons 1000000000     few records, no noise
     python -m bench.type_one --only uniformity --records 20 --cells 50  sparse cells
+    python -m bench.type_one --only auc_difference --opposed            scores that disagree
 
 The whole table takes a few minutes. `power.py` asks the same of false hypotheses.
 No one has proved a bound for tau* with ties; `--ties` tries it.
+
+*Differences* have no null law, but a bound of their variance that the same study releases. Two
+scores are equally good here. Usually they agree on most pairs. With `--opposed` either one is right
+on one half of the records and wrong on the other half, where the other score is the other way
+round: the largest variance.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 from math import sqrt
@@ -40,8 +46,8 @@ from bench.order_patterns import totals_by_order
 from bench.table import show
 from umpc.crypto.prg import Stream
 from umpc.inference.hypotheses import HYPOTHESES
-from umpc.inference.null_laws import GREATER, LESS, TWO_SIDED, p_value
-from umpc.inference.report_inference import Inference
+from umpc.inference.null_laws import GREATER, LESS, TWO_SIDED, NormalLaw, p_value
+from umpc.inference.report_inference import MISSED, Inference
 from umpc.protocols.u_mpc.noise_binding import noise_of_sums
 from umpc.protocols.u_mpc.settings import UMpcSettings, sum_reports
 from umpc.study.cost import NO_COST, Measured
@@ -50,6 +56,7 @@ from umpc.study.making_report import report_of
 from umpc.study.parts import FieldText
 from umpc.study.report import Report
 from umpc.study.sizes import Sizes
+from umpc.ustat.error_law import ErrorLaw
 from umpc.ustat.sampling import balanced, biregular
 from umpc.ustat.statistics import LIBRARY
 
@@ -66,6 +73,8 @@ RECORDS = {1: 100, 2: 100, 3: 30, 4: 24}
 FINE = 1 << 20
 """The values of a column without ties."""
 CELLS = 10
+GRID = 12
+"""Sums of both parts of a difference for which critical values are computed."""
 HALVINGS = 26
 """Steps of the search for a critical value; its relative error is then 2^-26."""
 AT_ONCE = 1 << 19
@@ -81,6 +90,10 @@ STATISTICS = (
     "triples_skewness",
     "bergsma_dassios_tau_star",
     "uniformity",
+    "auc_difference",
+    "auc_difference_public",
+    "tau_difference",
+    "concordance_difference",
 )
 BY_ORDER = (
     "kendall_tau",
@@ -97,7 +110,7 @@ class NullCase:
     """One statistic over records for which its hypothesis is true.
 
     values: of each column. edges: "all", "2n" or a number. many: the records, or 0 for `RECORDS`.
-    cells: of uniformity.
+    cells: of uniformity. opposed: whether two scores disagree.
     """
 
     statistic: str
@@ -106,6 +119,7 @@ class NullCase:
     values: int = FINE
     many: int = 0
     cells: int = CELLS
+    opposed: bool = False
 
     @cached_property
     def records(self) -> int:
@@ -127,6 +141,8 @@ class NullCase:
             "group": FieldText.of_categories("group", ["0", "1"]),
             "cell": FieldText("cell", "0", str(self.cells - 1), whole=True),
         }
+        for name in ("score_a", "score_b"):
+            fields[name] = FieldText(name, "0", str(self.values - 1), whole=True)
         settings = UMpcSettings(edges=self.edges, dealer=DEALER)
         parameters = {"cells": self.cells} if self.statistic == "uniformity" else {}
         return study_of(
@@ -153,7 +169,31 @@ class NullCase:
             "group": lambda: (rng.random(shape) < 0.4).astype(np.int64),
             "cell": lambda: rng.integers(0, self.cells, shape),
         }
-        return {name: draws[name]() for name in COLUMNS[self.statistic]}
+        names = COLUMNS[self.statistic]
+        found = {name: draws[name]() for name in names if name in draws}
+        if "score_a" in names:
+            found |= self.scores(rng, found, shape)
+        return {name: found[name] for name in names}
+
+    def scores(self, rng: np.random.Generator, found: Table, shape: tuple[int, int]) -> Table:
+        """Two scores that are equally good at the order of the other columns."""
+        by_time = self.statistic == "concordance_difference"
+        if self.study.two_sample:
+            due = np.broadcast_to(np.arange(self.records) < self.first, shape).astype(np.float64)
+        elif "x" in found:
+            due = (0.5 - found["x"] / self.values) * (4.0 if by_time else -4.0)
+        else:
+            due = found["positive"].astype(np.float64)
+        if self.opposed:
+            side = rng.choice([-1.0, 1.0], shape)
+            both = [due * side, -due * side]
+            spread = 0.01
+        else:
+            both, spread = [due + rng.normal(size=shape)] * 2, 0.7
+        top = self.values - 1
+        values = [(each + spread * rng.normal(size=shape)) / 16 + 0.5 for each in both]
+        units = [np.clip(np.rint(each * top), 0, top).astype(np.int64) for each in values]
+        return {"score_a": units[0], "score_b": units[1]}
 
     def sets(self, rng: np.random.Generator) -> Ints:
         """E, (edges, k). Records are exchangeable, so one E serves all studies."""
@@ -203,6 +243,8 @@ def rejections(case: NullCase, noisy: Ints, level: float) -> NDArray[np.bool_]:
     Args: noisy: the sums of each study, (runs, sums), in units.
     """
     hypothesis = HYPOTHESES[case.statistic]
+    if hypothesis.law is None:
+        return rejections_with_end(case, noisy, level)
     inference = Inference(case.report([int(total) for total in noisy.mean(axis=0)]))
     law, errors = inference.null_law(hypothesis)
     units = np.array([float(kernel.unit) for kernel in case.study.parsed_kernels])
@@ -218,6 +260,32 @@ def rejections(case: NullCase, noisy: Ints, level: float) -> NDArray[np.bool_]:
         limit = critical(p_of, tail, 1 if side == GREATER else -1)
         beyond |= seen >= limit if side == GREATER else seen <= limit
     return beyond
+
+
+def rejections_with_end(case: NullCase, noisy: Ints, level: float) -> NDArray[np.bool_]:
+    """`rejections` of a difference, whose variance the released sums bound.
+
+    The bound depends on both sums together, and the critical difference is interpolated in them.
+    """
+    units = np.array([float(kernel.unit) for kernel in case.study.parsed_kernels])
+    means = noisy * units / case.sizes.edges
+    together, seen = means[:, 0] + means[:, 1], np.abs(means[:, 0] - means[:, 1])
+    grid = np.linspace(together.min(), together.max(), GRID)
+    weights = HYPOTHESES[case.statistic].weights
+    limits = []
+    for both in grid:
+        middle = [both / 2, both / 2, *means.mean(axis=0)[2:]]
+        totals = np.rint(np.array(middle) / units * case.sizes.edges)
+        found = Inference(case.report([int(total) for total in totals])).bounded(level)
+        whole = found.law(weights, 0.0)
+        law, errors = NormalLaw(0.0, whole.normal), replace(whole, normal=0.0)
+        tail = (1 - MISSED) * level / 2
+
+        def p_of(value: float, law: NormalLaw = law, errors: ErrorLaw = errors) -> float:
+            return p_value(law, errors, value, GREATER)
+
+        limits.append(critical(p_of, tail, 1))
+    return np.asarray(seen >= np.interp(together, grid, limits), dtype=np.bool_)
 
 
 def critical(p_of: Callable[[float], float], tail: float, sign: int) -> float:
@@ -247,12 +315,13 @@ def main() -> None:
     )
     parser.add_argument("--epsilons", nargs="*", default=EPSILONS)
     parser.add_argument("--cells", type=int, default=CELLS, help="The cells of uniformity.")
+    parser.add_argument("--opposed", action="store_true", help="Two scores that disagree.")
     parser.add_argument("--seed", type=int, default=18)
     given = parser.parse_args()
     rows, worst = [], -np.inf
     for statistic, many in product(given.only, given.records):
         rng = np.random.default_rng([given.seed, *statistic.encode()])
-        settings = (given.edges, given.ties, many, given.cells)
+        settings = (given.edges, given.ties, many, given.cells, given.opposed)
         totals = NullCase(statistic, "1", *settings).totals(rng, given.runs)
         for epsilon in given.epsilons:
             case = NullCase(statistic, epsilon, *settings)

@@ -53,6 +53,10 @@ COMMON = {
         "and `parameters`, in place of these keys",
         "one statistic",
     ),
+    "weight": (
+        "a field of numbers of 0 and more: pairs count by the product of their records' weights",
+        "all alike",
+    ),
     "strata": ("a field with categories: the statistic inside each of them", "no strata"),
     "person": ("the column that tells people apart; all records of one are protected", "none"),
     "records_per_person": (

@@ -22,8 +22,8 @@ def test_a_table_of_orders_gives_the_sums_of_the_kernels():
             assert (found == totals_by_kernel(case.study, table, sets)).all(), (statistic, values)
 
 
-def test_ten_statistics_and_one_more_are_simulated():
-    assert len(STATISTICS) == 11 and set(BY_ORDER) < set(STATISTICS)
+def test_eleven_statistics_and_four_differences_are_simulated():
+    assert len(STATISTICS) == 15 and set(BY_ORDER) < set(STATISTICS)
 
 
 def test_a_false_hypothesis_is_rejected_more_often_the_further_it_is_from_the_truth():

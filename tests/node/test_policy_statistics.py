@@ -13,12 +13,13 @@ from umpc.ustat.statistics import LIBRARY
 
 CATEGORIES = (FieldText("x", "0", "3", whole=True), FieldText("y", "0", "2", whole=True), CLASSES)
 Z = FieldText("z", "0", "2", whole=True)
-COLUMNS = {1: ["x"], 2: ["y", "x"], 3: ["y", "x", "z"]}
+W = FieldText("w", "0", "1", whole=True)
+COLUMNS = {1: ["x"], 2: ["y", "x"], 3: ["y", "x", "z"], 4: ["y", "x", "z", "w"]}
 
 
 def of_library(name: str, columns=None, **changes) -> Study:
     chosen = columns or COLUMNS[len(LIBRARY[name].arguments)]
-    return checked(library_study(name, (*CATEGORIES, Z), 2, chosen, **changes))
+    return checked(library_study(name, (*CATEGORIES, Z, W), 2, chosen, **changes))
 
 
 def same(study: Study) -> set[str]:

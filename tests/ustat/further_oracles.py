@@ -109,6 +109,51 @@ def concordance_index(rows: Rows) -> list[Fraction]:
     return [right / pairs, Fraction(compared, pairs)]
 
 
+def better(one: Fraction, other: Fraction) -> tuple[Fraction, Fraction]:
+    """By how much either of two values is above the other."""
+    return max(Fraction(0), one - other), max(Fraction(0), other - one)
+
+
+def due(rows: Rows, pairs: Iterable[tuple[int, int]]) -> list[Fraction]:
+    """The parts by which the first and the second column are better, and the share of pairs.
+
+    Args: pairs: places of two rows, of which the first should have the larger values.
+    """
+    found, sets = [Fraction(0)] * 3, comb(len(rows), 2)
+    for high, low in pairs:
+        one, other = (Fraction(1 + sign(rows[high][c] - rows[low][c]), 2) for c in (0, 1))
+        parts = (*better(one, other), Fraction(1))
+        found = [total + part for total, part in zip(found, parts, strict=True)]
+    return [total / sets for total in found]
+
+
+def auc_difference(rows: Rows) -> list[Fraction]:
+    ones, others = ([i for i, r in enumerate(rows) if (r[2] == 1) == one] for one in (True, False))
+    return due(rows, product(ones, others))
+
+
+def tau_difference(rows: Rows) -> list[Fraction]:
+    def tau(p, q, column: int) -> Fraction:
+        return Fraction(sign((p[column] - q[column]) * (p[2] - q[2])))
+
+    pairs = list(combinations(rows, 2))
+    found = [better(tau(p, q, 0), tau(p, q, 1)) for p, q in pairs]
+    return [sum(side, Fraction(0)) / len(pairs) for side in zip(*found, strict=True)]
+
+
+def concordance_difference(rows: Rows) -> list[Fraction]:
+    """Each event in turn, against those who are still at risk after it."""
+    places = range(len(rows))
+    risks = [
+        (i, j)
+        for i in places
+        for j in places
+        if rows[i][3] == 1
+        and (rows[j][2] > rows[i][2] or (rows[j][2] == rows[i][2] and rows[j][3] != 1))
+    ]
+    return due(rows, risks)
+
+
 def of_halves(
     rows: Rows, value: Callable[[list[int], list[int]], Fraction]
 ) -> tuple[Fraction, Fraction]:
@@ -204,4 +249,7 @@ FURTHER = {
     "stratified_kendall_tau": stratified_tau,
     "stratified_superiority": superiority,
     "concordance_index": concordance_index,
+    "auc_difference": auc_difference,
+    "tau_difference": tau_difference,
+    "concordance_difference": concordance_difference,
 }

@@ -7,7 +7,7 @@ from fractions import Fraction
 from itertools import combinations, permutations, product
 from math import comb
 
-from tests.ustat.further_oracles import FURTHER
+from tests.ustat.further_oracles import FURTHER, better
 from tests.ustat.tables import HALF
 
 Rows = list[tuple[int, ...]]
@@ -153,7 +153,14 @@ ORACLES = FURTHER | {
     "vus": vus,
     "contrastive_loss": over_pairs(contrastive),
 }
+
+
+def auc_difference(p, q) -> tuple[Fraction, Fraction]:
+    return better(*(Fraction(1 + sgn(p[i] - q[i]), 2) for i in (0, 1)))
+
+
 TWO_SAMPLES = {
+    "auc_difference_public": auc_difference,
     "auc": lambda p, q: Fraction(1 + sgn(p[0] - q[0]), 2),
     "mann_whitney_u": lambda p, q: Fraction(1 + sgn(p[0] - q[0]), 2),
     "ranking_hinge": lambda p, q: max(Fraction(0), 1 - (p[0] + p[1] - q[0] - q[1]) * HALF),

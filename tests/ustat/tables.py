@@ -18,8 +18,10 @@ HALF = Fraction(1, 2)
 """The resolution of all columns but classes."""
 CLASSES = ("label", "event", "stratum", "vertex")
 """Columns of the numbers 0, 1, 2."""
+NUMBERS = ("x", "y", "z", "score", "score_a", "score_b", "time")
+"""Columns of numbers."""
 SCHEMA = Schema(
-    [FieldSchema(name, Fraction(-3), Fraction(3), HALF) for name in ("x", "y", "score", "time")]
+    [FieldSchema(name, Fraction(-3), Fraction(3), HALF) for name in NUMBERS]
     + [FieldSchema(name, Fraction(0), Fraction(2), Fraction(1)) for name in CLASSES]
 )
 UNIT = Fraction(1, 3600)

@@ -22,6 +22,7 @@ RUNS = 8000
 SEED = 20250
 
 MEANS = {"mean": [0.3], "total": [0.3], "ratio": [0.3, 0.6], "geometric_ratio": [0.3, 0.6, 0.4]}
+MEANS |= {"difference": [0.3, 0.1], "difference_ratio": [0.3, 0.1, 0.4]}
 MEANS |= {"mean_with_variance": [0.3, 0.2]}
 MEANS |= {"collision_entropy": [0.3], "collision_entropy_nats": [0.3]}
 VALUES = {
@@ -30,6 +31,8 @@ VALUES = {
     "total": lambda s: s[0] * 1000,
     "ratio": lambda s: s[0] / s[1],
     "geometric_ratio": lambda s: s[0] / np.sqrt(s[1] * s[2]),
+    "difference": lambda s: s[0] - s[1],
+    "difference_ratio": lambda s: (s[0] - s[1]) / s[2],
     "collision_entropy": lambda s: -np.log2(s[0]),
     "collision_entropy_nats": lambda s: -np.log(s[0]),
 }
@@ -153,7 +156,7 @@ def test_a_denominator_just_above_its_noise_is_enough():
             [0.1],
             [0.1],
             "no estimator 'median'; there are collision_entropy, collision_entropy_nats, "
-            "geometric_ratio, mean",
+            "difference, difference_ratio, geometric_ratio, mean",
         ),
         ("mean", [0.1, 0.2], [0.1, 0.1], r"of 1 sum\(s\); got 2"),
         ("ratio", [0.1], [0.1], r"sum 1 / sum 2, of 2 sum\(s\); got 1"),

@@ -25,6 +25,7 @@ from umpc.ustat.released_means import ReleasedStatistic, ReleasedSum, largest_sq
 SHARE = np.array([[0.0], [1.0]])
 GAMMA = np.array([[-1.0, 1.0], [0.0, 0.0], [1.0, 1.0]])
 TAU_B = np.array([[-1, 1, 1], [0, 0, 0], [0, 0, 1], [0, 1, 0], [1, 1, 1]], dtype=float)
+MCNEMAR = np.array([[0, 0, 0], [0, 0, 1], [0, 1, 1], [1, 0, 1]], dtype=float)
 CASES = {
     "mean": ([0.3], SHARE),
     "total": ([0.3], SHARE),
@@ -32,6 +33,8 @@ CASES = {
     "collision_entropy_nats": ([0.3], SHARE),
     "ratio": ([0.2, 0.6], GAMMA),
     "geometric_ratio": ([0.2, 0.6, 0.5], TAU_B),
+    "difference": ([0.3, 0.1], MCNEMAR[:, :2]),
+    "difference_ratio": ([0.3, 0.1, 0.6], MCNEMAR),
 }
 SETS = 1770
 RUNS = 400

@@ -18,7 +18,7 @@ from umpc.ustat.statistics import LIBRARY
 from umpc.ustat.text import to_text
 
 BITS = ("label", "event", "stratum")
-FIELDS = [*"xyz", "score", "time", "vertex", *BITS]
+FIELDS = [*"xyz", "score", "score_a", "score_b", "time", "vertex", *BITS]
 SCHEMA = make_schema(**{name: ("0", "1") if name in BITS else ("-9", "9") for name in FIELDS})
 MANY = make_schema(**{f"f{number}": ("0", "9") for number in range(MAX_BITS + 2)})
 
@@ -47,6 +47,10 @@ ROBUST = {
     "stratified_kendall_tau": [6, 1],
     "stratified_superiority": [1, 1],
     "concordance_index": [1, 1],
+    "auc_difference": [1, 1, 1],
+    "auc_difference_public": [Fraction(5, 2), Fraction(5, 2)],
+    "tau_difference": [2, 2],
+    "concordance_difference": [1, 1, 1],
 }
 """The robust sensitivity of each sum; other statistics have none."""
 PARAMETERS = {

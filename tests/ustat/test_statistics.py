@@ -13,7 +13,17 @@ from statistics import pvariance
 import numpy as np
 import pytest
 
-from tests.ustat.tables import CELLS, CLASSES, SCHEMA, UNIT, columns_of, expressions, means, values
+from tests.ustat.tables import (
+    CELLS,
+    CLASSES,
+    NUMBERS,
+    SCHEMA,
+    UNIT,
+    columns_of,
+    expressions,
+    means,
+    values,
+)
 from umpc.errors import KernelError
 from umpc.ustat.estimators import ESTIMATORS
 from umpc.ustat.expression import records_of
@@ -64,6 +74,10 @@ RANGES = {
     "stratified_superiority": [(0, 1), (0, 1)],
     "concordance_index": [(0, 1), (0, 1)],
     "triangle_density": [(0, 1)],
+    "auc_difference": [(0, 1), (0, 1), (0, 1)],
+    "auc_difference_public": [(0, 1), (0, 1)],
+    "tau_difference": [(0, 2), (0, 2)],
+    "concordance_difference": [(0, 1), (0, 1), (0, 1)],
 }
 """The least and the greatest value of each sum's kernel. The noise follows from their distance."""
 LOOSE = {"energy_distance": [(-6, 12), (0, 1)], "distance_covariance": [(-12, 24)]}
@@ -75,10 +89,7 @@ def random_records(count: int, seed: int) -> list[dict[str, np.ndarray]]:
     rng = np.random.default_rng(seed)
     spans = [2 if edge % 2 else 6 for edge in range(count)]
     return [
-        {
-            name: rng.integers(np.negative(spans), spans, endpoint=True)
-            for name in ("x", "y", "score", "time")
-        }
+        {name: rng.integers(np.negative(spans), spans, endpoint=True) for name in NUMBERS}
         | {name: rng.integers(0, 3, count) for name in CLASSES}
         for _ in range(4)
     ]
@@ -205,8 +216,8 @@ def test_a_wrong_number_of_columns_is_refused(name):
     ):
         statistic.expressions([])
     if not statistic.is_variadic:
-        with pytest.raises(KernelError, match=rf"{name} takes {count} field.*got 4: u, v, w, z"):
-            statistic.expressions(["u", "v", "w", "z"])
+        with pytest.raises(KernelError, match=rf"{name} takes {count} field.*got 5: u, v, w, x, z"):
+            statistic.expressions(["u", "v", "w", "x", "z"])
 
 
 @pytest.mark.parametrize(

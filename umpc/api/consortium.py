@@ -130,7 +130,7 @@ class LocalConsortium:
         if is_open(protocol, chosen):
             settings.setdefault("records", self._records)
         used = {*(columns or self.bounds), *fields_read(settings.get("where"))}
-        used.add(settings.get("strata", ""))
+        used.update(settings.get(key, "") for key in ("strata", "weight"))
         is_counted = protocol == OF_COUNTS
         two_sample = self.label is not None and not is_counted and _is_two_sample(statistic)
         label = self.label if two_sample else None

@@ -131,8 +131,9 @@ def columns_needed(
     label: str | None,
     where: str | None = None,
     strata: str | None = None,
+    weight: str | None = None,
 ) -> tuple[str, ...]:
-    """The columns that a study reads, with those of its condition and its strata.
+    """The columns that a study reads, with those of its condition, its strata and its weights.
 
     Raises: StudyError where they are not told.
     """
@@ -148,7 +149,7 @@ def columns_needed(
             f"columns were expected: {statistic} takes {arguments}. Write columns=[...] with the "
             f"names of these columns in your frames"
         )
-    named = [name for name in (label, strata) if name is not None]
+    named = [name for name in (label, strata, weight) if name is not None]
     others = (*named, *fields_read(where))
     return tuple(dict.fromkeys((*found, *others)))
 

@@ -97,8 +97,9 @@ def estimate(
             higher; for a kernel of Python, the class of its first record.
         protocol: as in a study file; by default pairs or all pairs, whichever is cheaper.
         settings: further keys of a study file, such as edges="all", parameters={...},
-            max_colluding=1, where="age >= 40", or strata="sex", the statistic inside each category
-            of a column. `bounds` also has the fields of `where` and `strata`.
+            max_colluding=1, where="age >= 40", strata="sex", the statistic inside each category of
+            a column, or weight="w", where pairs count by the product of both records' weights.
+            `bounds` also has the fields of `where`, `strata` and `weight`.
 
     Warns: UserWarning where a value counts as another one.
     Raises: StudyError, DataError and their kinds; NotNumeric where no value of a field is a number,
@@ -106,7 +107,7 @@ def estimate(
     """
     sites = named_frames(frames)
     columns, label = own_columns(statistic, columns, bounds), checked_label(label)
-    others = (settings.get("where"), settings.get("strata"))
+    others = [settings.get(key) for key in ("where", "strata", "weight")]
     names = columns_needed(statistic, columns, label[0] if label else None, *others)
     person = settings.get("person")
     read = names if person is None or person in names else (*names, person)

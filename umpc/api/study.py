@@ -104,7 +104,7 @@ class ProposedStudy:
         from umpc.api.fields import checked_label, fields_of, with_label
 
         columns, label = own_columns(statistic, columns, bounds), checked_label(label)
-        others = (settings.get("where"), settings.get("strata"))
+        others = [settings.get(key) for key in ("where", "strata", "weight")]
         names = columns_needed(statistic, columns, label[0] if label else None, *others)
         is_own = isinstance(statistic, PythonKernel)
         labelled = with_label(bounds, label, {}, named_last=not is_own)

@@ -124,6 +124,11 @@ and which columns lie at the first site."""
     help='Take only the records for which this holds, such as "age >= 40".',
 )
 @click.option(
+    "--weight",
+    metavar="COLUMN",
+    help="Weights of the records: a pair counts as much as the product of its two.",
+)
+@click.option(
     "--bounds",
     multiple=True,
     metavar="FIELD=LOWER:UPPER[:STEP]",
@@ -234,7 +239,7 @@ def _table(options: DemoOptions) -> DemoTable:
         columns, usual_label = usual_columns(find_statistic(options.statistic))
         label = label or usual_label
     first_class = named_value("--label", label) if label else None
-    read = fields_read(options.where)
+    read = [*fields_read(options.where), *filter(None, [options.weight])]
     others = [*([first_class[0]] if first_class else []), *read]
     wanted = list(dict.fromkeys([*columns, *others])) if columns else others
     if not options.csv_files:
@@ -382,7 +387,7 @@ def _write_study(
     asked = names[: len(arguments_of(options.statistic))]
     if options.fields:
         asked = listed(options.fields)
-    filtered = set(fields_read(options.where)) - set(asked)
+    filtered = {*fields_read(options.where), options.weight} - set(asked)
     settings = _checked_settings(options)
     if options.protocol == OF_COUNTS:
         wide = [each.field.name for each in described if _is_wide(each.field.schema())]
@@ -401,6 +406,7 @@ def _write_study(
         "statistic": options.statistic,
         "columns": [name for name in names if name not in filtered],
         "where": options.where,
+        "weight": options.weight,
         "parameters": dict(named_value("--parameter", text) for text in options.parameters),
         "max_colluding": options.max_colluding,
         "adversary": options.adversary,

@@ -64,6 +64,7 @@ class DemoOptions:
     hub: bool
     settings: Mapping[str, Any]
     sampling: str | None = None
+    weight: str | None = None
 
 
 class DemoCommand(click.Command):

@@ -183,15 +183,6 @@ class StudyFile:
     def _statistic(self, fields: Sequence[FieldText]) -> dict[str, Any]:
         """The study's statistic, or its statistics and their strata. Args: fields: the study's."""
         entries = self.entries
-        if entries.statistics is None and entries.strata is None:
-            own = self._single(fields)
-            return {
-                "statistic": own.statistic,
-                "kernels": tuple(map(to_text, own.expressions)),
-                "degree": own.degree,
-                "estimator": own.estimator,
-                "sampling": own.sampling,
-            }
         if entries.statistics is None:
             statistics = [self._single(fields)]
         else:
@@ -199,6 +190,17 @@ class StudyFile:
                 of_library(each.statistic, each.columns, each.parameters, entries.sampling)
                 for each in entries.statistics
             ]
+        if entries.weight is not None:
+            statistics = [each.weighted(entries.weight, fields) for each in statistics]
+        if entries.statistics is None and entries.strata is None:
+            (own,) = statistics
+            return {
+                "statistic": own.statistic,
+                "kernels": tuple(map(to_text, own.expressions)),
+                "degree": own.degree,
+                "estimator": own.estimator,
+                "sampling": own.sampling,
+            }
         strata = entries.strata or ""
         return parts_of(statistics, strata, _categories(strata, fields) if strata else ())
 

@@ -18,7 +18,7 @@ With `strata = "sex"` each statistic is inside each category of the field.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from fractions import Fraction
 from typing import Annotated, Any, get_args
@@ -32,7 +32,7 @@ from umpc.ustat.estimators import VECTOR, WITH_VARIANCE
 from umpc.ustat.expression import Expression
 from umpc.ustat.sampling import BALANCED, TWO_SAMPLE, UNBALANCED
 from umpc.ustat.statistics import find_statistic
-from umpc.ustat.strata import PAIR, TRIPLE, over_triples, restricted
+from umpc.ustat.strata import PAIR, TRIPLE, WEIGHTED, over_triples, restricted, weighted
 from umpc.ustat.text import to_text
 
 
@@ -54,6 +54,27 @@ class NamedStatistic:
     degree: int
     estimator: str
     sampling: str
+
+    def weighted(self, weight: str, fields: Sequence[FieldText]) -> NamedStatistic:
+        """The statistic with a field's values as weights of its records.
+
+        Raises: StudyError where they can be below 0, or sets are larger than pairs; KernelError.
+        """
+        found = next((each for each in fields if each.name == weight), None)
+        if found is None or found.categories or found.schema().lower < 0:
+            came = "no such field" if found is None else found.values()
+            raise StudyError(
+                f"weight takes a field of numbers with a lower bound of 0 or above, and {weight!r} "
+                f"has {came}; correct its bounds, or name another field"
+            )
+        if self.degree > PAIR:
+            raise StudyError(
+                f"weight is for statistics over one or two records, and {self.statistic!r} is over "
+                f"{self.degree}; leave weight out, or take a statistic of pairs"
+            )
+        expressions, estimator = weighted(self.expressions, self.estimator, weight, self.degree)
+        name = f"{self.statistic}{WEIGHTED}{weight}"
+        return replace(self, statistic=name, expressions=expressions, estimator=estimator)
 
     @property
     def name(self) -> str:
@@ -214,6 +235,13 @@ class StudyEntries(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
         _about(
             "A field with categories, such as sex: the statistic is computed inside each category, "
             "over the sets whose records all have it. The numbers of sets are private."
+        ),
+    ] = None
+    weight: Annotated[
+        str | None,
+        _about(
+            "A field of numbers, with a lower bound of 0 or above: a pair counts as much as the "
+            "product of its records' weights, such as inverse probabilities of being sampled."
         ),
     ] = None
     kernel: Annotated[

@@ -93,6 +93,7 @@ class Hypothesis:
 
     Args:
         text: the hypothesis in words.
+        law: None where only a bound of its variance is known, which the sums release.
         value: the statistic's value under it. weights, constant: Σ weight·mean − constant of the
             sums is the combination that is tested; its law is `law`, and its mean is 0.
         alternative: the usual one. alternatives: those that the test has.
@@ -100,7 +101,7 @@ class Hypothesis:
     """
 
     text: str
-    law: Callable[[DrawnRecords], NullLaw]
+    law: Callable[[DrawnRecords], NullLaw] | None
     value: float = 0.0
     weights: tuple[float, ...] = (1,)
     constant: float = 0.0
@@ -251,6 +252,7 @@ def _std(statistic: str, records: int) -> float:
 INDEPENDENT = "both columns are independent"
 ONE_LAW = "both classes have the same law"
 SYMMETRIC = "the column is symmetric about 0"
+SAME_AUC = "both scores have the same AUC"
 NEVER_BELOW = "it is 0 for independent columns and above 0 for others"
 
 HYPOTHESES = {
@@ -276,6 +278,14 @@ HYPOTHESES = {
     "triples_skewness": Hypothesis("the column is symmetric about some value", triples_law),
     "uniformity": Hypothesis(
         "the column is uniform over the cells", uniformity_law, alternative=GREATER
+    ),
+    "auc_difference": Hypothesis(SAME_AUC, None, weights=(1, -1, 0)),
+    "auc_difference_public": Hypothesis(SAME_AUC, None, weights=(1, -1)),
+    "tau_difference": Hypothesis(
+        "both columns have the same tau with the third", None, weights=(1, -1)
+    ),
+    "concordance_difference": Hypothesis(
+        "both scores have the same concordance index", None, weights=(1, -1, 0)
     ),
 }
 """Statistic → its hypothesis."""

@@ -13,6 +13,20 @@ noise, the sampling of E and the drawing of the records. It is below μ with a p
 MISSED times that of the interval to miss. For each θ, ζ₁ is then at most the upper end less θ², and
 at most ζ₂/2; ζ₂ is at most the largest variance of a kernel with the mean θ.
 
+*Differences.* The difference of two sums u and v of kernels of at least 0, of which one is 0 on
+each set of records.
+
+Let |u − v| be at most H. Then (u − v)² ≤ H·(u + v), so the variance of the kernel u − v is at most
+H times the mean of u + v, and so is that of u − v − θ·w if it has the mean 0, u + v is 0 where w
+is, and w is 0 or 1. An upper end for the mean of u + v counts all errors of both sums, as above.
+With it the statistic's variance is at most 2/n times H·end, or 1/min(n0, n1) times, also for given
+private labels (Hoeffding 1948). Two scores that agree on most pairs then have a small variance,
+which no public number tells.
+
+*Tests with an upper end.* A test at level α takes the end that is too low with a probability of at
+most MISSED·α, and rejects if the p-value with it is at most (1 − MISSED)·α. Its p-value is the
+least α at which it rejects (Berger & Boos 1994 add a fixed probability instead).
+
 An error law with Hoeffding's bound for the population, for every number of records.
 
 A U-statistic of n records is a mean, over all orders of the records, of means of m = n/k
@@ -28,10 +42,10 @@ moment of such a mean holds for it. For values in [low, high] with mean 0,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import inf, isfinite, isqrt, sqrt
+from math import exp, inf, isfinite, isqrt, log, sqrt
 from typing import Any
 
 import numpy as np
@@ -41,6 +55,7 @@ from umpc.inference.hypotheses import HYPOTHESES, DrawnRecords, Hypothesis
 from umpc.inference.null_laws import (
     ALTERNATIVES,
     GREATER,
+    LEAST,
     LESS,
     TWO_SIDED,
     NormalLaw,
@@ -53,8 +68,8 @@ from umpc.study.making_report import MOVED, SETS, released_sums
 from umpc.study.parts import FieldText
 from umpc.study.report import Report
 from umpc.ustat.error_law import ErrorLaw, Floats
-from umpc.ustat.estimators import ENTROPIES, WITH_VARIANCE
-from umpc.ustat.intervals import TAIL, contrast_of, covering_interval, population_std
+from umpc.ustat.estimators import DIFFERENCES, ENTROPIES, WITH_VARIANCE
+from umpc.ustat.intervals import BOTH, TAIL, contrast_of, covering_interval, population_std
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.released_means import ReleasedStatistic, ReleasedSum, joint_values
 from umpc.ustat.schema import Schema
@@ -64,6 +79,7 @@ NOISE, RECORDS, POPULATION, HOEFFDING = "noise", "records", "population", "hoeff
 KINDS = (NOISE, RECORDS, POPULATION, HOEFFDING)
 """The kinds of intervals; each counts more errors, or bounds them in a stronger way."""
 USUAL_LEVEL = 0.95
+LARGEST_LAW = "normal law of the largest variance"
 LARGEST = "the largest that the released values leave open"
 """Where a standard deviation is a bound, which the true one is often far below."""
 
@@ -113,6 +129,9 @@ class Inference:
         self.report = report
         self.has_variance = report.estimator == WITH_VARIANCE
         self.estimator = "mean" if self.has_variance else report.estimator
+        self.bounded_by = "by the private variance" if self.has_variance else ""
+        if report.estimator in DIFFERENCES and report.statistic in HYPOTHESES:
+            self.bounded_by = "by how often the two differ"
 
     # --- intervals -----------------------------------------------------------------------------
 
@@ -135,8 +154,8 @@ class Inference:
                 f"got {level} and {kind!r}"
             )
         tail = TAIL if level == USUAL_LEVEL else (1 - level) / 2
-        if kind == POPULATION and self.has_variance:
-            statistic: ReleasedStatistic = self._estimated_variance(level)
+        if kind == POPULATION and self.bounded_by:
+            statistic = self.bounded(1 - level)
             tail *= 1 - MISSED
         else:
             statistic = self._statistic(kind)
@@ -159,9 +178,7 @@ class Inference:
         drawn = "the population that the records are a random sample of"
         if kind == HOEFFDING:
             return f"{drawn}, by a bound for every number of records"
-        if self.has_variance:
-            return f"{drawn}, by the private variance"
-        return f"{drawn}, by the largest variance that it may have"
+        return f"{drawn}, {self.bounded_by or 'by the largest variance that it may have'}"
 
     def _statistic(self, kind: str) -> ReleasedStatistic:
         """The released means, with the errors that the kind of interval counts."""
@@ -172,8 +189,9 @@ class Inference:
             return ReleasedStatistic(sums, self._points, 1 / self._independent, edges)
         if kind == HOEFFDING:
             # the bound is in the law; here it only widens what the other sums may be
+            independent = self._independent
             return BoundedStatistic(
-                sums, self._points, 1 / self._independent, edges, int(self._independent)
+                sums, self._points, 1 / independent, edges, independent=int(independent)
             )
         found = ReleasedStatistic(sums, self._points, edges=edges)
         return found.noise_alone if kind == NOISE else found
@@ -182,14 +200,40 @@ class Inference:
         """All released sums."""
         return released_sums(self.report.sums, self._kernels)
 
-    def _estimated_variance(self, level: float) -> EstimatedVariance:
-        """The mean with the private bound of its variance."""
+    def bounded(self, level: float) -> ReleasedStatistic:
+        """The statistic with the released bound of its variance.
+
+        Args: level: the bound is too low with a probability of at most MISSED times this.
+        """
+        report, missed = self.report, MISSED * level
+        if not self.has_variance:
+            found, points = self._statistic(POPULATION), self._points
+            if report.statistic == "auc_difference":
+                missed /= 2
+                found = replace(found, population=self._given_labels(found, missed))
+            both = replace(found, sums=found.sums[:2], points=points[:, :2])
+            end = covering_interval(BOTH, both, report.sets, missed)[1]
+            largest = float(np.abs(points[:, 0] - points[:, 1]).max())
+            return replace(found, largest=largest * end)
         first, second = self._released()
         ends = joint_values(self._kernels[1:])
-        records = self.report.records
-        edges = self.report.edges
-        upper = upper_second(second, ends, records, MISSED * (1 - level), edges)
-        return EstimatedVariance([first], self._points, edges=edges, records=records, second=upper)
+        upper = upper_second(second, ends, report.records, missed, report.edges)
+        return EstimatedVariance(
+            [first], self._points, edges=report.edges, records=report.records, second=upper
+        )
+
+    def _given_labels(self, found: ReleasedStatistic, missed: float) -> float:
+        """The part of the kernel's variance that is left in the mean, given the private labels.
+
+        The labels make two samples, so an AUC's variance has the factor 1/min(n0, n1), and those of
+        the sums n0·n1/C(n, 2) times that: max(n0, n1)/C(n, 2). The third sum tells n0·n1.
+
+        Args: missed: how often it may be too small.
+        """
+        share = ReleasedStatistic(found.sums[2:], np.array([[0.0], [1.0]]), edges=found.edges)
+        least = covering_interval("mean", share, self.report.sets, missed)[0]
+        pairs, records = self.report.sets, self.report.records
+        return (records + sqrt(max(0.0, records**2 - 4 * least * pairs))) / 2 / pairs
 
     # --- tests ---------------------------------------------------------------------------------
 
@@ -205,7 +249,8 @@ class Inference:
             alternative: "two-sided", "greater" or "less"; by default the statistic's usual one.
                 The hypothesis of tau* has "greater" only.
             null: a value. Its law is then normal, with the largest variance that any population
-                with this value has, which is more than most have.
+                with this value has, which is more than most have, or with the released bound of it
+                where there is one.
         Raises: StudyError where the statistic has no hypothesis and no value is given, and where
             the test of its hypothesis has no such alternative.
         """
@@ -215,6 +260,9 @@ class Inference:
                 f"alternative is one of {', '.join(ALTERNATIVES)}, got {alternative!r}"
             )
         hypothesis = self.hypothesis
+        if null is None and hypothesis is not None and hypothesis.law is None:
+            found = self._test_value(hypothesis.value, alternative or hypothesis.alternative)
+            return replace(found, hypothesis=hypothesis.text)
         if null is None and hypothesis is not None:
             return self._test_hypothesis(hypothesis, alternative or hypothesis.alternative)
         if null is None:
@@ -242,7 +290,12 @@ class Inference:
         return NullTest(size, alternative, value, hypothesis.text, law.name, is_below)
 
     def null_law(self, hypothesis: Hypothesis) -> tuple[NullLaw, ErrorLaw]:
-        """The laws of the hypothesis' combination without noise, and of its errors."""
+        """The laws of the hypothesis' combination without noise, and of its errors.
+
+        Raises: StudyError where the hypothesis has no law.
+        """
+        if hypothesis.law is None:
+            raise StudyError(f"the law is not known if {hypothesis.text}; test a value by null")
         weights = list(hypothesis.weights)
         errors = self._statistic(RECORDS).law(weights, hypothesis.constant)
         return hypothesis.law(self._drawn), errors
@@ -255,17 +308,26 @@ class Inference:
         elif estimator in ENTROPIES:
             theta = ENTROPIES[estimator] ** -null
         weights, constant = contrast_of(estimator, means)[0](theta)
-        whole = self._statistic(POPULATION).law(weights, constant)
         seen = float(np.dot(weights, means)) - constant
         if estimator in ENTROPIES:  # it decreases in the mean
             alternative_of_mean = {GREATER: LESS, LESS: GREATER}.get(alternative, alternative)
         else:
             alternative_of_mean = alternative
-        law = NormalLaw(0.0, whole.normal, "normal law of the largest variance")
-        errors = ErrorLaw(whole.noises, whole.weights, whole.sampling)
-        found = p_value(law, errors, seen, alternative_of_mean)
+        errors = self._statistic(RECORDS).law(weights, constant)
+
+        def p_of(statistic: ReleasedStatistic) -> float:
+            whole = statistic.law(weights, constant)
+            law = NormalLaw(0.0, whole.normal)
+            errors = ErrorLaw(whole.noises, whole.weights, whole.sampling)
+            return p_value(law, errors, seen, alternative_of_mean)
+
+        if self.bounded_by and not self.has_variance:
+            name = f"normal law, {self.bounded_by}"
+            found = least_level(lambda level: p_of(self.bounded(level)))
+        else:
+            name, found = LARGEST_LAW, p_of(self._statistic(POPULATION))
         size, is_below = told(found, errors)
-        return NullTest(size, alternative, null, f"the value is {null:g}", law.name, is_below)
+        return NullTest(size, alternative, null, f"the value is {null:g}", name, is_below)
 
     # --- the four sources of error -------------------------------------------------------------
 
@@ -276,15 +338,14 @@ class Inference:
         sets = SETS.get(report.degree, "sets")
         is_all = report.edges == report.sets
         drawn = "all sets were taken" if is_all else f"{report.edges:,} of {report.sets:,} {sets}"
-        statistic: ReleasedStatistic
-        if self.has_variance:
-            statistic = self._estimated_variance(USUAL_LEVEL)
+        if self.bounded_by:
+            statistic = self.bounded(1 - USUAL_LEVEL)
         else:
             sums = self._statistic(NOISE).sums  # the sampling has a line of its own
             statistic = ReleasedStatistic(sums, self._points, 1 / self._independent)
         coarse = report.note.partition(MOVED)[0].removesuffix("; ")
         population = population_std(self.estimator, statistic, report.sets)
-        for_population = "by the private variance" if self.has_variance else LARGEST
+        for_population = self.bounded_by or LARGEST
         return [
             ErrorSource(NOISE, report.noise_std, "added for privacy"),
             ErrorSource("sampling of sets", report.sampling_std, f"{drawn}; {LARGEST}"),
@@ -365,7 +426,8 @@ class Inference:
 # --- private variance -----------------------------------------------------------------------------
 
 MISSED = 0.1
-"""The part of an interval's probability to miss that the upper end for μ takes."""
+"""The part of an interval's probability to miss that the upper end takes."""
+HALVINGS = 14
 
 
 @dataclass(frozen=True)
@@ -393,6 +455,19 @@ class EstimatedVariance(ReleasedStatistic):
         single = min(largest / 2, max(0.0, self.second - constant**2))
         n = self.records
         return replace(law, normal=sqrt((4 * (n - 2) * single + 2 * largest) / (n * (n - 1))))
+
+
+def least_level(p_of: Callable[[float], float]) -> float:
+    """The least level at which a test with an upper end rejects, up to 0.2 %; 1 for none.
+
+    Args: p_of: level → the p-value with the end of this level.
+    """
+    low, high = log(LEAST) - 1, 0.0
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        rejects = p_of(exp(middle)) <= (1 - MISSED) * exp(middle)
+        low, high = (low, middle) if rejects else (middle, high)
+    return exp(high)
 
 
 def upper_second(

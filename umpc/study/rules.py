@@ -40,7 +40,14 @@ from umpc.ustat.expression import Expression, Rebuild, interpret
 from umpc.ustat.sampling import BALANCED, SAMPLINGS, UNBALANCED, read_rule
 from umpc.ustat.statistics import LIBRARY, Statistic
 from umpc.ustat.statistics.statistic import SCORES_HIGHER
-from umpc.ustat.strata import TRIPLE, is_inside, is_over_triples, restricted
+from umpc.ustat.strata import (
+    TRIPLE,
+    WEIGHTED,
+    is_inside,
+    is_over_triples,
+    restricted,
+    weighted,
+)
 from umpc.ustat.text import MAX_DEPTH, to_text
 
 MAX_DEGREE = 8
@@ -369,7 +376,8 @@ def has_direction(study: Study) -> bool:
     """
     if not study.two_sample:
         return False
-    named = [LIBRARY.get(each.statistic) for each in study.single_statistics]
+    names = [each.statistic.partition(WEIGHTED)[0] for each in study.single_statistics]
+    named = [LIBRARY.get(name) for name in names]
     return any(each is not None and each.sampling == study.sampling for each in named)
 
 
@@ -387,14 +395,14 @@ def with_other_direction(study: Study) -> Study | None:
 
 
 def columns_of(
-    study: Study, statistic: Statistic, stratum: str = "", place: int = 0
+    study: Study, statistic: Statistic, stratum: str = "", place: int = 0, weight: str = ""
 ) -> tuple[str, ...] | None:
     """The fields that are the statistic's arguments, if a study computes exactly this statistic.
 
     Parameters have their defaults, and the fields differ.
 
     Args: study: of one value. stratum, place: the field of strata and the category that the kernels
-        are inside of; empty without strata.
+        are inside of; empty without strata. weight: the field of weights; empty without weights.
     Returns: None for other kernels.
     """
     # However E is drawn, the noise covers as many sets of a record as E has.
@@ -403,10 +411,9 @@ def columns_of(
         return None
     texts = tuple(kernel.text for kernel in study.parsed_kernels)
     used = _order(kernel.expression for kernel in study.parsed_kernels)
-    if stratum:
-        used = tuple(name for name in used if name != stratum)
+    used = tuple(name for name in used if name not in (stratum, weight))
     for columns in _assignments(used, statistic):
-        if _kernels(statistic, columns, stratum, place) == (texts, study.estimator):
+        if _kernels(statistic, columns, stratum, place, weight) == (texts, study.estimator):
             return columns
     return None
 
@@ -415,14 +422,15 @@ def _computed(study: Study) -> Iterator[tuple[Statistic, tuple[str, ...]]]:
     """The statistics with rules that the study computes by name, and their fields."""
     parts: tuple[StudyPart | None, ...] = study.several or (None,)
     for part, alone in zip(parts, study.single_statistics, strict=True):
-        statistic = LIBRARY.get(alone.statistic)
+        name, _, weight = alone.statistic.partition(WEIGHTED)
+        statistic = LIBRARY.get(name)
         if statistic is None or not statistic.rules:
             continue
         stratum, place = "", 0
         if part is not None and part.stratum:
             stratum = study.stratum_field
             place = study.schema[stratum].categories.index(part.stratum)
-        columns = columns_of(alone, statistic, stratum, place)
+        columns = columns_of(alone, statistic, stratum, place, weight)
         if columns is not None:
             yield statistic, columns
 
@@ -441,11 +449,13 @@ def _assignments(used: tuple[str, ...], statistic: Statistic) -> Iterable[tuple[
 
 @lru_cache(maxsize=64)
 def _kernels(
-    statistic: Statistic, columns: tuple[str, ...], stratum: str, place: int
+    statistic: Statistic, columns: tuple[str, ...], stratum: str, place: int, weight: str
 ) -> tuple[tuple[str, ...], str] | None:
     """The library's kernels and estimator; None if a parameter of it has no default."""
     try:
         found, estimator = statistic.expressions(columns), statistic.estimator
+        if weight:
+            found, estimator = weighted(found, estimator, weight, statistic.degree)
         if stratum:
             found, estimator = restricted(found, estimator, stratum, place, statistic.degree)
     except KernelError:

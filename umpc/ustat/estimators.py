@@ -15,6 +15,8 @@ never added up:
 | total | s0 · sets | the kernel |
 | ratio | s0 / s1 | numerator, denominator |
 | geometric_ratio | s0 / √(s1·s2) | numerator, two factors |
+| difference | s0 − s1 | two kernels |
+| difference_ratio | (s0 − s1) / s2 | two numerators, denominator |
 | collision_entropy | −log2 s0 | pairs that collide |
 | collision_entropy_nats | −ln s0 | pairs that collide |
 | mean_with_variance | s0 | a kernel of pairs over triples, and its second sum (`strata.py`) |
@@ -216,6 +218,20 @@ def _vector(sums: Sequence[Sum], sets: int) -> Estimate:
     return Estimate(None, None, None, note)
 
 
+DIFFERENCES = {"difference": "mean", "difference_ratio": "ratio"}
+"""The estimators of sum 1 − sum 2 in place of sum 1, with the estimator that takes it then."""
+
+
+def _difference(
+    compute: Callable[[Sequence[Sum], int], Estimate], sums: Sequence[Sum], sets: int
+) -> Estimate:
+    """An estimator of sum 1 − sum 2. Args: compute: what takes it."""
+    one, other, *rest = sums
+    noise = sqrt(one.noise**2 + other.noise**2)
+    difference = Sum(1, one.mean - other.mean, noise, one.sampling + other.sampling)
+    return compute([difference, *rest], sets)
+
+
 def _drowned(denominators: Sequence[Sum]) -> Estimate | None:
     """No value, where a denominator (or the logarithm's argument) cannot be told from zero.
 
@@ -244,6 +260,8 @@ ESTIMATORS = {
         Estimator("total", 1, "the mean times the number of possible sets", _total),
         Estimator("ratio", 2, "sum 1 / sum 2", _ratio),
         Estimator("geometric_ratio", 3, "sum 1 / sqrt(sum 2 * sum 3)", _geometric_ratio),
+        Estimator("difference", 2, "sum 1 - sum 2", partial(_difference, _mean)),
+        Estimator("difference_ratio", 3, "(sum 1 - sum 2) / sum 3", partial(_difference, _ratio)),
         *(
             Estimator(name, 1, f"-{log_name} of the mean", partial(_collision_entropy, base))
             for (name, base), log_name in zip(ENTROPIES.items(), ("log2", "ln"), strict=True)

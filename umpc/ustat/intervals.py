@@ -8,6 +8,7 @@ combination of the sums has the mean 0 over all sets if θ is true:
 | mean, total, collision entropy | f0 − θ |
 | mean with variance | f0 − θ, given the first sum alone |
 | ratio | f0 − θ·f1 (Fieller 1954) |
+| differences | f0 − f1 in place of f0 |
 | geometric ratio | f0 − θ·(f1·√(s2/s1) + f2·√(s1/s2))/2, linear at the released means |
 
 The released combination is then an error alone. Its law is computed (`error_law.py`), and θ is in
@@ -37,7 +38,7 @@ from math import inf, isfinite, log, sqrt
 import numpy as np
 
 from umpc.ustat.error_law import Floats
-from umpc.ustat.estimators import ENTROPIES, WITH_VARIANCE, log_of
+from umpc.ustat.estimators import DIFFERENCES, ENTROPIES, WITH_VARIANCE, log_of
 from umpc.ustat.released_means import Interval, ReleasedStatistic
 
 TAIL = 0.025
@@ -56,6 +57,11 @@ LEAST_GROWTH = 1.5
 """The least next step outward, as a multiple of the last one."""
 INWARD = 1e-6
 """How far the search begins from an end of the possible values, in widths of their range."""
+
+BOTH = "both"
+"""Sum 1 + sum 2, beside the estimators of a study."""
+COMBINED = {name: (inner, -1.0) for name, inner in DIFFERENCES.items()} | {BOTH: ("mean", 1.0)}
+"""Estimators of a combination of two sums: what takes it, and the second sum's weight."""
 
 Contrast = Callable[[float], tuple[list[float], float]]
 """θ → the weights of the sums, and the constant that is subtracted."""
@@ -98,6 +104,10 @@ def _in_own_unit(estimator: str, low: float, high: float, sets: int) -> Interval
 
 def possible_means(estimator: str, points: Floats) -> Interval:
     """The range of θ: of the mean of the one kernel, or of the ratio."""
+    if estimator in COMBINED:
+        inner, sign = COMBINED[estimator]
+        first = points[:, :1] + sign * points[:, 1:2]
+        return possible_means(inner, np.hstack([first, points[:, 2:]]))
     if estimator in ("ratio", "geometric_ratio"):
         return possible_values(estimator, points)
     return float(points[:, 0].min()), float(points[:, 0].max())
@@ -159,6 +169,9 @@ def population_std(estimator: str, statistic: ReleasedStatistic, sets: int) -> f
 
 def _slope(estimator: str, means: Sequence[float], sets: int) -> float:
     """|∂ statistic / ∂ combination| at the released means."""
+    if estimator in COMBINED:
+        inner, sign = COMBINED[estimator]
+        return _slope(inner, [means[0] + sign * means[1], *means[2:]], sets)
     slopes = {
         "mean": lambda: 1.0,
         WITH_VARIANCE: lambda: 1.0,
@@ -173,6 +186,15 @@ def _slope(estimator: str, means: Sequence[float], sets: int) -> float:
 
 def contrast_of(estimator: str, means: Sequence[float]) -> tuple[Contrast, float]:
     """The combination for each θ, and the θ at which the released one is 0."""
+    if estimator in COMBINED:
+        inner, sign = COMBINED[estimator]
+        known, start = contrast_of(inner, [means[0] + sign * means[1], *means[2:]])
+
+        def contrast(theta: float) -> tuple[list[float], float]:
+            (first, *rest), constant = known(theta)
+            return [first, sign * first, *rest], constant
+
+        return contrast, start
     if estimator == "ratio":
         return lambda theta: ([1.0, -theta], 0.0), means[0] / means[1]
     if estimator == "geometric_ratio":

@@ -8,6 +8,7 @@ AUC is 1, its denominator is 1 too.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import reduce
 from itertools import product
@@ -32,6 +33,7 @@ from umpc.ustat.expression import (
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.ranges import MAX_POINTS, domains_of, interval_of, points_of
 from umpc.ustat.schema import FieldSchema
+from umpc.ustat.strata import without_weight
 
 MOST_VALUES = 9
 """More points than these are replaced by the corners of the kernels' intervals."""
@@ -44,11 +46,11 @@ MOST_BOXES = 256
 def values_together(kernels: Sequence[Kernel]) -> NDArray[np.float64]:
     """(points, kernels) float64 of several kernels, in their own units.
 
-    They are the kernels' values on all records, where these are few; those of a mean inside a
-    stratum, and of other forms of ratios; else the corners of the boxes that the kernels' intervals
-    make for all values of labels.
+    They are the kernels' values on all records, where these are few; those of weighted kernels, of
+    a mean inside a stratum, and of other forms of ratios; else the corners of the boxes that the
+    kernels' intervals make for all values of labels.
     """
-    for form in (_enumerated, _inside, _spread, _difference, _by_labels):
+    for form in (_enumerated, _weighted, _inside, _spread, _difference, _by_labels):
         found = form(kernels)
         if found is not None:
             return found
@@ -74,6 +76,25 @@ def _enumerated(kernels: Sequence[Kernel]) -> NDArray[np.float64] | None:
     units = np.array([float(kernel.unit) for kernel in kernels])
     values: NDArray[np.float64] = np.array(sorted(seen)) * units
     return values
+
+
+def _weighted(kernels: Sequence[Kernel]) -> NDArray[np.float64] | None:
+    """The values without weights, times the least and the largest product of weights.
+
+    None where a kernel has no weights, or where they are the values of other kernels, too.
+    """
+    first = kernels[0]
+    found = [without_weight(each.expression, first.degree) for each in kernels]
+    inner = [each[0] for each in found if each is not None]
+    names = {each[1] for each in found if each is not None}
+    if len(inner) < len(kernels) or len(names) > 1:
+        return None
+    (name,), schema = names, first.schema
+    if any(each.name == name for part in inner for each in fields_of(part)):
+        return None
+    low, high = (float(end**first.degree) for end in (schema[name].lower, schema[name].upper))
+    alone = values_together([replace(first, expression=each) for each in inner])
+    return np.unique(np.concatenate([low * alone, high * alone]), axis=0) if low >= 0 else None
 
 
 def _inside(kernels: Sequence[Kernel]) -> NDArray[np.float64] | None:

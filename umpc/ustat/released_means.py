@@ -42,7 +42,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import combinations
-from math import ceil, floor, sqrt
+from math import ceil, floor, inf, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,7 +61,9 @@ from umpc.ustat.kernel import Kernel
 
 Interval = tuple[float, float]
 
-DENOMINATORS = {"ratio": (1,), "geometric_ratio": (1, 2)} | dict.fromkeys(ENTROPIES, (0,))
+DENOMINATORS = {"ratio": (1,), "geometric_ratio": (1, 2), "difference_ratio": (2,)} | dict.fromkeys(
+    ENTROPIES, (0,)
+)
 """The sums that must be told from zero, or the value is withheld."""
 LEAST_SHOWN = 0.02
 """A value is taken to be shown with at least this probability."""
@@ -121,12 +123,14 @@ class ReleasedStatistic:
         the variance of a kernel: k/n, or 1/min(n0, n1) (Hoeffding 1948, 5.13 and 5.20). It is 0
         for statistics of these records and not of their population.
     edges: |E|; 0 where the means are not those of |E| different sets.
+    largest: no combination of mean 0 has a larger variance; infinite where nothing more is known.
     """
 
     sums: Sequence[ReleasedSum]
     points: Floats
     population: float = 0.0
     edges: int = 0
+    largest: float = inf
 
     @property
     def has_one_law(self) -> bool:
@@ -190,7 +194,7 @@ class ReleasedStatistic:
 
     def _variance(self, values: Floats) -> float:
         """The largest variance of a combination with these values at the points and mean 0."""
-        widest = float(-values.min() * values.max())
+        widest = min(float(-values.min() * values.max()), self.largest)
         if len(self.sums) == 1:
             return widest
         boxes = [entry.near(self.population) for entry in self.sums[1:]]

@@ -1,4 +1,6 @@
-"""Kernels inside a stratum: they count a set of records only if all of them have one category.
+"""Kernels inside a stratum, weighted kernels, and kernels over triples that tell a variance.
+
+Kernels inside a stratum count a set of records only if all of them have one category.
 
 A stratum is a category of a field, such as sex = 'f'. The kernel of a stratum is
 
@@ -7,6 +9,10 @@ A stratum is a category of a field, such as sex = 'f'. The kernel of a stratum i
 and the share of the sets inside the stratum is the mean of its condition alone. A node accepts a
 study of strata only if its kernels have this form (`is_inside`), because the strata share ε then
 (docs/privacy.md).
+
+*Weights.* A set of records counts as much as the product of its records' weights, which are a field
+of the study. A mean becomes Σ w_a·w_b·f(a, b) / Σ w_a·w_b, so the range of a sum and its noise grow
+with the square of the field's upper bound.
 
 *Projection.* A pair kernel over triples, with a second kernel from which the variance of its mean
 follows.
@@ -31,9 +37,17 @@ from umpc.ustat import expression as ex
 from umpc.ustat.expression import Add, Constant, Expression, Multiply, permute_records, records_of
 
 MEAN, RATIO, TOTAL = "mean", "ratio", "total"
-RESTRICTED = {MEAN: RATIO, RATIO: RATIO, TOTAL: TOTAL, "geometric_ratio": "geometric_ratio"}
+RESTRICTED = {
+    MEAN: RATIO,
+    RATIO: RATIO,
+    TOTAL: TOTAL,
+    "geometric_ratio": "geometric_ratio",
+    "difference": "difference_ratio",
+    "difference_ratio": "difference_ratio",
+}
 """A statistic's estimator → the estimator of the same statistic inside a stratum."""
 _ZERO = ex.Constant(Fraction(0))
+ONE: ex.Expression = ex.Constant(Fraction(1))
 
 
 def inside(field: str, category: int, degree: int) -> ex.Expression:
@@ -51,7 +65,8 @@ def restricted(
 ) -> tuple[tuple[ex.Expression, ...], str]:
     """The kernels and the estimator of a statistic inside one stratum.
 
-    A mean becomes a ratio: the restricted kernel over the share of the sets inside the stratum.
+    A mean becomes a ratio: the restricted kernel over the share of the sets inside the stratum, and
+    a difference of two means that of two ratios.
 
     Args: category: its number, from 0.
     Raises: KernelError for an estimator that has no such form.
@@ -62,9 +77,15 @@ def restricted(
             f"{estimator!r} came; ask for one stratum at a time by `where`"
         )
     condition = inside(field, category, degree)
-    found = [ex.Select(condition, kernel, _ZERO) for kernel in kernels]
-    share = [condition] if estimator == MEAN else []
-    return (*found, *share), RESTRICTED[estimator]
+    return _counted([ex.Select(condition, each, _ZERO) for each in kernels], condition, estimator)
+
+
+def _counted(
+    kernels: Sequence[ex.Expression], share: ex.Expression, estimator: str
+) -> tuple[tuple[ex.Expression, ...], str]:
+    """The kernels, with how much a set counts where the estimator must divide by it."""
+    found = RESTRICTED[estimator]
+    return (*kernels, *([share] if found != estimator else [])), found
 
 
 def is_inside(kernel: ex.Expression, field: str, category: int, degree: int) -> bool:
@@ -73,6 +94,49 @@ def is_inside(kernel: ex.Expression, field: str, category: int, degree: int) -> 
     if isinstance(kernel, ex.Select):
         return kernel.condition == condition and kernel.otherwise == _ZERO
     return kernel == condition
+
+
+# --- weights --------------------------------------------------------------------------------------
+
+WEIGHTED = " weighted by "
+"""It stands between a statistic's name and the field of its weights."""
+
+
+def product_of(field: str, degree: int) -> ex.Expression:
+    """The product of the weights of a set's records."""
+    found: ex.Expression = ex.Field(0, field)
+    for record in range(1, degree):
+        found = Multiply(found, ex.Field(record, field))
+    return found
+
+
+def weighted(
+    kernels: Sequence[ex.Expression], estimator: str, field: str, degree: int
+) -> tuple[tuple[ex.Expression, ...], str]:
+    """The kernels and the estimator of a statistic with weights.
+
+    Raises: KernelError for an estimator that has no such form.
+    """
+    if estimator not in RESTRICTED:
+        raise KernelError(
+            f"weight takes a statistic whose estimator is {', '.join(RESTRICTED)}, and "
+            f"{estimator!r} came; leave weight out"
+        )
+    weight = product_of(field, degree)
+    return _counted([Multiply(each, weight) for each in kernels], weight, estimator)
+
+
+def without_weight(kernel: ex.Expression, degree: int) -> tuple[ex.Expression, str] | None:
+    """A kernel without its weights, and their field; None for a kernel without weights."""
+    inner, weight = ONE, kernel
+    for _ in range(2):
+        last = weight.right if isinstance(weight, Multiply) and degree > 1 else weight
+        if isinstance(last, ex.Field) and weight == product_of(last.name, degree):
+            return inner, last.name
+        if not isinstance(kernel, Multiply):
+            return None
+        inner, weight = kernel.left, kernel.right
+    return None
 
 
 # --- projection -----------------------------------------------------------------------------------

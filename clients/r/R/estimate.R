@@ -1,16 +1,18 @@
 # umpc_estimate: a private statistic over data frames, by `umpc demo` on this machine.
 
-umpc_estimate <- function(statistic, data, columns, bounds, epsilon, label = NULL, ...) {
+umpc_estimate <- function(statistic, data, columns, bounds, epsilon, label = NULL, weight = NULL,
+                          ...) {
   name <- paste(deparse(substitute(data), width.cutoff = 60L), collapse = " ")
   sites <- if (is.data.frame(data)) list(data) else data
-  check_sites(sites, c(columns, label[[1]]))
+  read <- unique(c(columns, label[[1]], weight))
+  check_sites(sites, read)
   folder <- tempfile("umpc-sites-")
   dir.create(folder)
   on.exit(unlink(folder, recursive = TRUE))
   files <- file.path(folder, sprintf("site-%d.csv", seq_along(sites)))
-  logical <- logical_columns(sites, unique(c(columns, label[[1]])), bounds)
+  logical <- logical_columns(sites, read, bounds)
   for (place in seq_along(sites)) {
-    write_site(sites[[place]], unique(c(columns, label[[1]])), files[place], logical)
+    write_site(sites[[place]], read, files[place], logical)
   }
   for (name in intersect(logical, names(bounds))) {
     bounds[[name]] <- logical_texts(bounds[[name]])
@@ -19,7 +21,8 @@ umpc_estimate <- function(statistic, data, columns, bounds, epsilon, label = NUL
     "demo", "--format", "json", "--statistic", statistic,
     rbind("--csv", files), "--fields", quoted(columns),
     if (length(files) == 1 && is.null(list(...)$nodes)) c("--nodes", "1"),
-    bounds_arguments(bounds, columns),
+    bounds_arguments(bounds, unique(c(columns, weight))),
+    if (!is.null(weight)) c("--weight", weight),
     if (!is.null(label)) c("--label", label_argument(label, logical)),
     setting_arguments(list(epsilon = epsilon, ...))
   )

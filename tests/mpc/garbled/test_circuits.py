@@ -48,7 +48,10 @@ def library_kernels(name: str) -> tuple[ex.Expression, ...]:
     names = {
         "x": ["age"],
         "y": ["balance"],
+        "z": ["balance"],
         "score": ["balance"],
+        "score_a": ["balance"],
+        "score_b": ["age"],
         "label": ["label"],
         "x...": ["age", "balance"],
         "time": ["age"],

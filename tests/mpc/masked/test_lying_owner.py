@@ -44,7 +44,7 @@ def library_kernels() -> dict[str, Kernel]:
     found = {}
     for name, statistic in LIBRARY.items():
         if statistic.degree == 2:
-            columns = ["x", "y", "x"][: len(statistic.arguments)]
+            columns = ["x", "y", "x", "y"][: len(statistic.arguments)]
             if name == "ranking_hinge":
                 columns = ["x", "y"]
             for number, each in enumerate(statistic.expressions(columns, PARAMETERS.get(name))):

@@ -5,7 +5,7 @@
 | `statistic.py` | the definition of a statistic: arguments, parameters, sampling, estimator |
 | `spread.py` | one column: mean, variance, Gini, symmetry, collisions; the Rand index |
 | `dependence.py` | two columns: covariance, Kendall, Somers, phi, Spearman, Bergsma–Dassios |
-| `classes.py` | classes: AUC, Mann–Whitney, volume under the surface, losses; inside strata |
+| `classes.py` | classes: AUC, Mann–Whitney, losses; inside strata; two scores compared |
 | `distances.py` | distances: two samples, distance covariance, scatter; triangles of graphs |
 
 `umpc/ustat/estimators.py` computes ratios, entropies and totals from the released means.
@@ -16,7 +16,7 @@ from __future__ import annotations
 from difflib import get_close_matches
 
 from umpc.errors import KernelError
-from umpc.ustat.statistics.classes import CLASSES, STRATA
+from umpc.ustat.statistics.classes import CLASSES, COMPARISONS, STRATA
 from umpc.ustat.statistics.dependence import DEPENDENCE
 from umpc.ustat.statistics.distances import DISTANCES, GRAPHS
 from umpc.ustat.statistics.spread import SPREAD
@@ -24,7 +24,7 @@ from umpc.ustat.statistics.statistic import Parameter, Statistic
 
 __all__ = ["LIBRARY", "Parameter", "Statistic", "find_statistic"]
 
-_ALL = (*SPREAD, *DEPENDENCE, *CLASSES, *STRATA, *DISTANCES, *GRAPHS)
+_ALL = (*SPREAD, *DEPENDENCE, *CLASSES, *STRATA, *COMPARISONS, *DISTANCES, *GRAPHS)
 LIBRARY = {statistic.name: statistic for statistic in _ALL}
 
 

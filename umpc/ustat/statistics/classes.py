@@ -5,6 +5,16 @@ A record's class is public, or it is a private label.
 *Strata.* Statistics of those pairs that can be compared: inside one stratum, or under censoring.
 
 Each releases two sums: the comparable pairs in the right order, and all comparable pairs.
+
+*Comparisons.* Two columns are compared on the same records. Both are scores, and each pair of
+records has an order that is due. A pair counts 1 for a score that has it in this order, 1/2 for a
+tie, 0 else. The first sum is the part by which the first score is better on a pair, the second sum
+that of the second score:
+
+    u = max(0, A − B),  v = max(0, B − A).
+
+u − v is the difference. (u − v)² ≤ u + v, so the same two sums bound its variance (McNemar 1947 has
+them for pairs of yes and no). One sum of u − v would have twice the range of either.
 """
 
 from __future__ import annotations
@@ -13,7 +23,7 @@ from fractions import Fraction
 from functools import reduce
 from itertools import permutations
 from operator import add, xor
-from typing import Any
+from typing import Any, TypeAlias
 
 from umpc.ustat.statistics.statistic import (
     SCORES_HIGHER,
@@ -25,6 +35,9 @@ from umpc.ustat.statistics.statistic import (
     Statistic,
 )
 from umpc.ustat.tracing import maximum, select, sign
+
+Orders: TypeAlias = tuple[Any, Any]
+"""Whether a score has a pair in the due order with ties, and whether it does so without a tie."""
 
 
 def _auc(score: str) -> KernelFunction:
@@ -199,13 +212,19 @@ def _concordance_index(score: str, time: str, event: str) -> KernelFunction:
     """
 
     def kernel(a: Any, b: Any) -> Any:
-        event_of_a, event_of_b = a[event] == 1, b[event] == 1
-        together = a[time] == b[time]
-        first = event_of_a & ((a[time] < b[time]) ^ (together & ~event_of_b))
-        second = event_of_b & ((b[time] < a[time]) ^ (together & ~event_of_a))
+        first, second = _earlier(time, event, a, b)
         return _in_order(score, first, second, a, b), first ^ second
 
     return kernel
+
+
+def _earlier(time: str, event: str, a: Any, b: Any) -> tuple[Any, Any]:
+    """Whether a's event comes while b is at risk, and b's while a is."""
+    event_of_a, event_of_b = a[event] == 1, b[event] == 1
+    together = a[time] == b[time]
+    first = event_of_a & ((a[time] < b[time]) ^ (together & ~event_of_b))
+    second = event_of_b & ((b[time] < a[time]) ^ (together & ~event_of_a))
+    return first, second
 
 
 def _in_order(score: str, first: Any, second: Any, a: Any, b: Any) -> Any:
@@ -215,9 +234,15 @@ def _in_order(score: str, first: Any, second: Any, a: Any, b: Any) -> Any:
 
     The halves of two conditions, one stronger than the other, keep the range at [0, 1].
     """
+    at_least, above = _orders(score, first, second, a, b)
+    return at_least / 2 + above / 2
+
+
+def _orders(score: str, first: Any, second: Any, a: Any, b: Any) -> Orders:
+    """Whether the record that should score higher scores at least as high, and above the other."""
     at_least = (first & (a[score] >= b[score])) ^ (second & (b[score] >= a[score]))
     above = (first & (a[score] > b[score])) ^ (second & (b[score] > a[score]))
-    return at_least / 2 + above / 2
+    return at_least, above
 
 
 STRATA = (
@@ -245,6 +270,91 @@ STRATA = (
         "Harrell, Califf, Pryor, Lee & Rosati 1982, with ties of scores counted half",
         _concordance_index,
         estimator="ratio",
+        rules=(FieldRule("event", TWO_CLASSES, "{high} is the event, {low} is censored"),),
+    ),
+)
+
+
+# --- comparisons ----------------------------------------------------------------------------------
+
+
+def _better(first: Orders, second: Orders) -> Any:
+    """Twice the part by which the first score is better on a pair: 0, 1 or 2."""
+    return (first[0] & ~second[0]) + (first[1] & ~second[1])
+
+
+def _both(score_a: str, score_b: str, first: Any, second: Any, a: Any, b: Any) -> tuple[Any, Any]:
+    """Twice the parts by which either score is better. Args: first, second: as in `_in_order`."""
+    one, other = (_orders(score, first, second, a, b) for score in (score_a, score_b))
+    return _better(one, other), _better(other, one)
+
+
+def _auc_difference(score_a: str, score_b: str, label: str) -> KernelFunction:
+    def kernel(a: Any, b: Any) -> Any:
+        first, second = a[label] == 1, b[label] == 1
+        due = first & ~second, second & ~first
+        one, other = _both(score_a, score_b, *due, a, b)
+        return one / 2, other / 2, first ^ second
+
+    return kernel
+
+
+def _auc_difference_public(score_a: str, score_b: str) -> KernelFunction:
+    def kernel(a: Any, b: Any) -> Any:
+        one, other = ((a[score] >= b[score], a[score] > b[score]) for score in (score_a, score_b))
+        return _better(one, other) / 2, _better(other, one) / 2
+
+    return kernel
+
+
+def _tau_difference(x: str, y: str, z: str) -> KernelFunction:
+    """A pair untied in z has tau's value 2·A − 1, where A says how x has it in the order of z."""
+    return lambda a, b: _both(x, y, a[z] > b[z], b[z] > a[z], a, b)
+
+
+def _concordance_difference(score_a: str, score_b: str, time: str, event: str) -> KernelFunction:
+    def kernel(a: Any, b: Any) -> Any:
+        first, second = _earlier(time, event, a, b)
+        one, other = _both(score_a, score_b, first, second, a, b)
+        return one / 2, other / 2, first ^ second
+
+    return kernel
+
+
+COMPARISONS = (
+    Statistic(
+        "auc_difference",
+        "Difference of two scores' AUC on the same records, private labels",
+        ("score_a", "score_b", "label"),
+        "DeLong, DeLong & Clarke-Pearson 1988, with ties counted half",
+        _auc_difference,
+        estimator="difference_ratio",
+        rules=(FieldRule("label", TWO_CLASSES, SCORES_HIGHER),),
+    ),
+    Statistic(
+        "auc_difference_public",
+        "Difference of two scores' AUC on the same records, public labels",
+        ("score_a", "score_b"),
+        "DeLong, DeLong & Clarke-Pearson 1988, with ties counted half",
+        _auc_difference_public,
+        estimator="difference",
+        sampling="two_sample",
+    ),
+    Statistic(
+        "tau_difference",
+        "Difference of Kendall's tau-a of two columns, each with a third one",
+        ("x", "y", "z"),
+        "Kendall 1938; the difference of two dependent ones as in Cliff & Charlin 1991",
+        _tau_difference,
+        estimator="difference",
+    ),
+    Statistic(
+        "concordance_difference",
+        "Difference of two scores' concordance index on the same records",
+        ("score_a", "score_b", "time", "event"),
+        "Harrell, Califf, Pryor, Lee & Rosati 1982; Antolini, Nam & D'Agostino 2004",
+        _concordance_difference,
+        estimator="difference_ratio",
         rules=(FieldRule("event", TWO_CLASSES, "{high} is the event, {low} is censored"),),
     ),
 )

@@ -50,6 +50,35 @@ test_that("the concordance index is that of the package survival", {
   expect_null(result$p.value)
 })
 
+test_that("a difference of two scores and a weighted tau are those by hand", {
+  own <- pooled()
+  result <- exact("tau_difference", c("age", "balance", "days"))
+  taus <- vapply(c("age", "balance"), function(name) {
+    signs <- sign(outer(own[[name]], own[[name]], "-")) * sign(outer(own$days, own$days, "-"))
+    mean(signs[upper.tri(signs)])
+  }, 0)
+  expect_equal(unname(result$estimate), unname(taus[1] - taus[2]), tolerance = 1e-9)
+  expect_true(result$p.value > 0 && result$p.value <= 1)
+  result <- umpc_estimate(
+    "kendall_tau", sites(), c("age", "balance"),
+    bounds = BOUNDS[c("age", "balance", "days")], epsilon = LOUD, edges = "all", weight = "days"
+  )
+  signs <- sign(outer(own$age, own$age, "-")) * sign(outer(own$balance, own$balance, "-"))
+  pairs <- outer(own$days, own$days)
+  upper <- upper.tri(signs)
+  expected <- sum((signs * pairs)[upper]) / sum(pairs[upper])
+  expect_equal(unname(result$estimate), expected, tolerance = 1e-9)
+})
+
+test_that("the difference of two AUCs is that of the package pROC", {
+  skip_if_not_installed("pROC")
+  result <- exact("auc_difference", c("age", "balance", "died"))
+  own <- pooled()
+  curve <- function(name) pROC::roc(own$died, own[[name]], levels = c("no", "yes"), direction = "<")
+  theirs <- pROC::auc(curve("age")) - pROC::auc(curve("balance"))
+  expect_equal(unname(result$estimate), as.numeric(theirs), tolerance = 1e-9)
+})
+
 test_that("logicals, and levels and columns with commas, give the values of R", {
   skip_without_umpc()
   frame <- data.frame(y = rep(c(TRUE, FALSE), c(20, 12)))

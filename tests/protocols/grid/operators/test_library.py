@@ -21,6 +21,9 @@ COLUMNS = {"x": ["x"], "y": ["y"], "score": ["y"], "label": ["label"], "x...": [
     "time": ["x"],
     "event": ["group"],
     "stratum": ["z"],
+    "z": ["z"],
+    "score_a": ["y"],
+    "score_b": ["z"],
 }
 SMALL = sorted(name for name, statistic in LIBRARY.items() if statistic.degree == 2)
 
