@@ -8,7 +8,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from umpc.errors import ConfigError
+from umpc.errors import ConfigError, StudyError
+from umpc.inference.matrix import CorrelationMatrix, matrix_of
 from umpc.inference.null_laws import NullTest
 from umpc.inference.report_inference import (
     RECORDS,
@@ -82,6 +83,19 @@ class Result:
         1e-12 stands for all smaller ones; `test().is_below` says so.
         """
         return self.test(alternative, null).p_value
+
+    def matrix(self) -> CorrelationMatrix:
+        """The statistic of every pair of columns, with Holm's p-values and the nearest
+        correlation matrix.
+
+        Raises: StudyError where the study has not one statistic of all pairs of its columns.
+        """
+        if (found := matrix_of(self.report)) is None:
+            raise StudyError(
+                "a matrix takes a study of one statistic of every pair of 3 columns or more: "
+                f'matrix = true with protocol = "vector"; this one has {self.report.statistic}'
+            )
+        return found
 
     def errors(self) -> list[ErrorSource]:
         """The four sources of error: noise, sampling of sets, coarse values, population."""

@@ -38,6 +38,7 @@ from umpc.coordinator.studyfile_entries import (
     StudyEntries,
     check_entries,
     datasets_of,
+    matrix_of,
     of_library,
     parts_of,
     with_variance,
@@ -180,7 +181,8 @@ class StudyFile:
     def _statistic(self, fields: Sequence[FieldText]) -> dict[str, Any]:
         """The study's statistic, or its statistics and their strata. Args: fields: the study's."""
         entries = self.entries
-        if entries.statistics is None and entries.strata is None:
+        is_matrix = self.settings.get("matrix") is True
+        if entries.statistics is None and entries.strata is None and not is_matrix:
             own = self._single()
             return {
                 "statistic": own.statistic,
@@ -189,7 +191,9 @@ class StudyFile:
                 "estimator": own.estimator,
                 "sampling": own.sampling,
             }
-        if entries.statistics is None:
+        if is_matrix:
+            statistics = matrix_of(entries.statistic or "", entries.columns or [])
+        elif entries.statistics is None:
             statistics = [self._single()]
         else:
             statistics = [

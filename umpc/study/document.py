@@ -401,7 +401,7 @@ class Study(StudyKeys, frozen=True):
 
         Raises: StudyError where the parts that are split do not add up to 1.
         """
-        if not self.several:
+        if self.settings.is_joint or not self.several:
             shares = self._split(len(self.kernels), "sum")
         else:
             is_shared = self.strata_share_epsilon
@@ -424,6 +424,8 @@ class Study(StudyKeys, frozen=True):
 
     def _split(self, count: int, of: str) -> tuple[Fraction, ...]:
         """The parts of ε as the study splits it. Raises: StudyError."""
+        if self.settings.is_joint:
+            return (Fraction(1),) * count
         parts = tuple(exact(part, "split") for part in self.split)
         parts = parts or (Fraction(1, count),) * count
         if len(parts) != count or min(parts) <= 0 or sum(parts) != 1:

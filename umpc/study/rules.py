@@ -132,10 +132,13 @@ def _check_statistic(study: Study) -> None:
         raise StudyError(
             f"a statistic is over 1 to {MAX_DEGREE} records, got degree {study.degree}"
         )
-    is_vector = study.estimator == VECTOR and not study.several
+    is_vector = study.estimator == VECTOR and (study.settings.is_joint or not study.several)
     most = MAX_VECTOR if is_vector else MAX_SUMS
     if not 1 <= len(study.kernels) <= most:
-        raise StudyError(f"a study releases 1 to {most} sums, got {len(study.kernels)} kernels")
+        raise StudyError(
+            f"a study releases 1 to {most} sums, got {len(study.kernels)} kernels; with protocol = "
+            f'"vector" several statistics have up to {MAX_VECTOR} sums together'
+        )
     check_choice("estimator", study.estimator, tuple(sorted(ESTIMATORS)))
     if ESTIMATORS[study.estimator].sums not in (ANY, len(study.kernels)):
         raise StudyError(

@@ -142,6 +142,14 @@ def _tau_star_null_variance(n: int) -> Fraction:
     return Fraction(8 * (3 * n * n + 5 * n - 18), 75 * n * (n - 1) * (n - 2) * (n - 3))
 
 
+SYMMETRIC = (
+    "kendall_tau",
+    "kendall_tau_b",
+    "spearman_rho",
+    "spearman_rho_b",
+    "phi_coefficient",
+)
+"""The statistics that are equal for (x, y) and (y, x): a matrix has them for all pairs."""
 DEPENDENCE = (
     Statistic(
         "covariance",
