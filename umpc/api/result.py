@@ -15,6 +15,7 @@ from umpc.inference.report_inference import (
     RECORDS,
     ErrorSource,
     Inference,
+    PairQuantile,
     ReportInterval,
 )
 from umpc.reporting.json_document import document
@@ -83,6 +84,16 @@ class Result:
         1e-12 stands for all smaller ones; `test().is_below` says so.
         """
         return self.test(alternative, null).p_value
+
+    def pair_quantile(
+        self, share: float = 0.5, level: float = 0.95, kind: str = RECORDS
+    ) -> PairQuantile:
+        """The value below which a share of pairs lies, at no further ε, also beside the median.
+
+        Args: share: between 0 and 1. level, kind: as of `interval`.
+        Raises: StudyError where the study is not hodges_lehmann, hodges_lehmann_shift or theil_sen.
+        """
+        return self._inference.pair_quantile(share, level, kind)
 
     def matrix(self) -> CorrelationMatrix:
         """The statistic of every pair of columns, with Holm's p-values and the nearest

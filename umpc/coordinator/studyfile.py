@@ -54,8 +54,10 @@ from umpc.study.settings import Settings, in_words, keys_of
 from umpc.text_file import STUDY, read_text, refuse_other_kind
 from umpc.ustat.condition import parse_condition
 from umpc.ustat.expression import Expression
+from umpc.ustat.pair_quantiles import usual_thresholds
 from umpc.ustat.sampling import TWO_SAMPLE
 from umpc.ustat.statistics import find_statistic
+from umpc.ustat.statistics.statistic import THRESHOLDS
 from umpc.ustat.strata import PAIR
 from umpc.ustat.text import from_text, to_text
 from umpc.ustat.tracing import arity, trace_all
@@ -207,8 +209,12 @@ class StudyFile:
         """A statistic of the library, or one's own function, traced here and now."""
         entries = self.entries
         if entries.statistic is not None:
-            columns = entries.columns or []
-            return of_library(entries.statistic, columns, entries.parameters, entries.sampling)
+            columns, parameters = entries.columns or [], entries.parameters
+            if THRESHOLDS in find_statistic(entries.statistic).parameters and not parameters:
+                known = {field.name: field.text().schema() for field in entries.fields}
+                found = [known[name] for name in columns if name in known]
+                parameters = {THRESHOLDS.name: usual_thresholds(entries.statistic, found)}
+            return of_library(entries.statistic, columns, parameters, entries.sampling)
         if own := self.protocol.own_kernel:
             return NamedStatistic(self.protocol.name, (), (from_text(own),), 1, "total", "balanced")
         place = entries.kernel or ""

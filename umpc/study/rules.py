@@ -19,7 +19,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 from functools import lru_cache
-from itertools import permutations
+from itertools import pairwise, permutations
 
 import msgspec
 
@@ -32,10 +32,10 @@ from umpc.errors import (
 )
 from umpc.protocol_version import PROTOCOL
 from umpc.study.document import Study
-from umpc.study.parts import FieldText, StudyPart, sums_of
-from umpc.study.settings import ADVERSARIES
+from umpc.study.parts import LAPLACE, FieldText, StudyPart, sums_of
+from umpc.study.settings import ADVERSARIES, HONEST
 from umpc.study.sizes import MAX_MEMBERS
-from umpc.ustat.estimators import ANY, ESTIMATORS, VECTOR, WITH_VARIANCE
+from umpc.ustat.estimators import ANY, ESTIMATORS, PAIR_MEDIAN, VECTOR, WITH_VARIANCE
 from umpc.ustat.expression import Expression, Rebuild, interpret
 from umpc.ustat.sampling import BALANCED, SAMPLINGS, UNBALANCED, read_rule
 from umpc.ustat.statistics import LIBRARY, Statistic
@@ -45,6 +45,10 @@ from umpc.ustat.text import MAX_DEPTH, to_text
 
 MAX_DEGREE = 8
 MAX_SUMS = 16
+MAX_CELLS = 130
+"""The most cells of a pair median."""
+CELLS_OF = ("u-mpc", "grid")
+"""The protocols in which disjoint cells share ε."""
 MAX_VECTOR = 4096
 """The most sums of a vector, which are released under one joint sensitivity."""
 MOST_OF_PERSON = 1000
@@ -134,6 +138,9 @@ def _check_statistic(study: Study) -> None:
         )
     is_vector = study.estimator == VECTOR and (study.settings.is_joint or not study.several)
     most = MAX_VECTOR if is_vector else MAX_SUMS
+    if study.estimator == PAIR_MEDIAN:
+        _check_cells(study)
+        most = MAX_CELLS
     if not 1 <= len(study.kernels) <= most:
         raise StudyError(
             f"a study releases 1 to {most} sums, got {len(study.kernels)} kernels; with protocol = "
@@ -150,6 +157,28 @@ def _check_statistic(study: Study) -> None:
         _ = study.label
     if study.two_sample and study.degree != 2:
         raise StudyError(f"two_sample sampling is of pairs, got degree {study.degree}")
+
+
+def _check_cells(study: Study) -> None:
+    """Refuse a pair median whose kernels are no disjoint cells, which share ε, or other noise.
+
+    Raises: StudyError, KernelError.
+    """
+    ends = study.pair_ends
+    if not ends or study.split or any(one >= other for one, other in pairwise(ends)):
+        raise StudyError(
+            f"the estimator {PAIR_MEDIAN!r} takes the kernels of disjoint cells between ascending "
+            f"thresholds inside the possible values, and no split; take hodges_lehmann, "
+            f"hodges_lehmann_shift or theil_sen of the library, which makes them"
+        )
+    is_possible = study.protocol in CELLS_OF and study.edge_grade == HONEST
+    if not is_possible or study.settings.noise not in LAPLACE:
+        raise StudyError(
+            f"the cells of a pair median share epsilon under discrete Laplace noise, where "
+            f"everybody follows the protocol or tables are proved: protocol {' or '.join(CELLS_OF)} "
+            f"with noise {' or '.join(LAPLACE)}; got {study.protocol!r} with "
+            f"{study.settings.noise!r} and adversary {study.adversary!r}"
+        )
 
 
 def check_people(study: Study, *, is_possible: bool) -> None:
@@ -207,7 +236,9 @@ def check_several(study: Study, *, is_possible: bool) -> None:
     shapes: dict[str, tuple[str, str, int]] = {}
     for part in study.several:
         check_choice(
-            "estimator", part.estimator, tuple(sorted(set(ESTIMATORS) - {VECTOR, WITH_VARIANCE}))
+            "estimator",
+            part.estimator,
+            tuple(sorted(set(ESTIMATORS) - {VECTOR, WITH_VARIANCE, PAIR_MEDIAN})),
         )
         shape = (part.statistic, part.estimator, part.sums)
         if ESTIMATORS[part.estimator].sums != part.sums or shapes.get(part.name, shape) != shape:
