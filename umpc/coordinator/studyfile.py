@@ -213,7 +213,7 @@ class StudyFile:
             if THRESHOLDS in find_statistic(entries.statistic).parameters and not parameters:
                 known = {field.name: field.text().schema() for field in entries.fields}
                 found = [known[name] for name in columns if name in known]
-                parameters = {THRESHOLDS.name: usual_thresholds(entries.statistic, found)}
+                parameters = {THRESHOLDS.name: [*usual_thresholds(entries.statistic, found)]}
             return of_library(entries.statistic, columns, parameters, entries.sampling)
         if own := self.protocol.own_kernel:
             return NamedStatistic(self.protocol.name, (), (from_text(own),), 1, "total", "balanced")

@@ -175,8 +175,8 @@ def _check_cells(study: Study) -> None:
     if not is_possible or study.settings.noise not in LAPLACE:
         raise StudyError(
             f"the cells of a pair median share epsilon under discrete Laplace noise, where "
-            f"everybody follows the protocol or tables are proved: protocol {' or '.join(CELLS_OF)} "
-            f"with noise {' or '.join(LAPLACE)}; got {study.protocol!r} with "
+            f"everybody follows the protocol or tables are proved: protocol "
+            f"{' or '.join(CELLS_OF)} with noise {' or '.join(LAPLACE)}; got {study.protocol!r} with "
             f"{study.settings.noise!r} and adversary {study.adversary!r}"
         )
 

@@ -49,13 +49,13 @@ class Parameter:
         """
         if self.ascending:
             texts = given if isinstance(given, list | tuple) else str(given).split()
-            listed = tuple(map(self._number, texts))
-            if not 1 <= len(listed) <= MOST_LISTED or list(listed) != sorted(set(listed)):
+            found = tuple(map(self._number, texts))
+            if not 1 <= len(found) <= MOST_LISTED or list(found) != sorted(set(found)):
                 raise KernelError(
                     f"{self.name} are 1 to {MOST_LISTED} ascending numbers, each once, such as "
-                    f'["-1", "0", "1/2"]; got {len(listed)}: {str(given)[:MAX_NUMBER]}'
+                    f'["-1", "0", "1/2"]; got {len(found)}: {str(given)[:MAX_NUMBER]}'
                 )
-            return listed
+            return found
         if not self.per_column:
             return self._number(given)
         listed = given if isinstance(given, list | tuple) else [given] * columns
