@@ -79,7 +79,11 @@ def matrix_of(report: Report) -> CorrelationMatrix | None:
     known = {f"{statistic}({', '.join(pair)})": pair for pair in permutations(names, 2)}
     pairs = [known[part.statistic] for part in report.parts if part.statistic in known]
     columns = list(dict.fromkeys(chain.from_iterable(pairs)))
-    if len(pairs) < len(report.parts) or len(columns) < 3 or pairs != list(combinations(columns, 2)):
+    if (
+        len(pairs) < len(report.parts)
+        or len(columns) < 3
+        or pairs != list(combinations(columns, 2))
+    ):
         return None
 
     def rows(values: Sequence[float | None], diagonal: float | None) -> Rows:

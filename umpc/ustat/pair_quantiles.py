@@ -47,7 +47,7 @@ MEDIAN = 0.5
 USUAL = 31
 """The number of thresholds where a study names none."""
 DIGITS = 3
-"""Of slopes that are thresholds."""
+"""The significant digits of slopes that are thresholds."""
 Interval = tuple[float, float]
 
 
@@ -84,7 +84,7 @@ def cuts_of(kernels: tuple[ex.Expression, ...]) -> tuple[Fraction, ...]:
 
 
 def _threshold(below: ex.Expression) -> tuple[Any, Fraction] | None:
-    """What is compared, and c: of v < c, or of u < c·abs(w), which is nested in c as well."""
+    """The compared part and c: of v < c, or of u < c·abs(w), which is nested in c as well."""
     if not isinstance(below, ex.Less):
         return None
     right = below.right
