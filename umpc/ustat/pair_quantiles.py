@@ -90,9 +90,9 @@ def _threshold(below: ex.Expression) -> tuple[Any, Fraction] | None:
     right = below.right
     if isinstance(right, ex.Constant):
         return below.left, right.value
-    if isinstance(right, ex.Multiply) and isinstance(right.left, ex.Constant):
-        if isinstance(right.right, ex.Absolute):
-            return (below.left, right.right), right.left.value
+    is_slope = isinstance(right, ex.Multiply) and isinstance(right.right, ex.Absolute)
+    if is_slope and isinstance(right.left, ex.Constant):
+        return (below.left, right.right), right.left.value
     return None
 
 
