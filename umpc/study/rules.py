@@ -176,8 +176,8 @@ def _check_cells(study: Study) -> None:
         raise StudyError(
             f"the cells of a pair median share epsilon under discrete Laplace noise, where "
             f"everybody follows the protocol or tables are proved: protocol "
-            f"{' or '.join(CELLS_OF)} with noise {' or '.join(LAPLACE)}; got {study.protocol!r} with "
-            f"{study.settings.noise!r} and adversary {study.adversary!r}"
+            f"{' or '.join(CELLS_OF)} with noise {' or '.join(LAPLACE)}; got {study.protocol!r} "
+            f"with {study.settings.noise!r} and adversary {study.adversary!r}"
         )
 
 

@@ -26,6 +26,7 @@ For Laplace noise Σ |change_i|/S_i is at most m, or ⌊d²/4⌋, or √m with a
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from itertools import permutations
 from math import ceil, isqrt
@@ -34,6 +35,7 @@ from umpc.crypto.signing import Credentials
 from umpc.dp.calibration import DistributedLaplace
 from umpc.dp.distributed_gaussian import GaussianShare, joint_gaussian
 from umpc.mpc.attempt import SharedAttempt
+from umpc.planning.reference_table import PredictedError, ReferenceTable
 from umpc.protocols.base.node import NodeSide
 from umpc.protocols.base.promise import PromiseTerms
 from umpc.protocols.base.protocol import Line, StudyProtocol, Variant
@@ -42,6 +44,7 @@ from umpc.protocols.u_mpc.node import UMpcNode
 from umpc.protocols.u_mpc.noise_binding import check_edges, ring_for
 from umpc.protocols.u_mpc.protocol import LOUD, UMpc
 from umpc.protocols.u_mpc.settings import Law
+from umpc.protocols.u_mpc.theory import error_of_sums
 from umpc.protocols.vector.losses import ALLOWED, clip_columns
 from umpc.protocols.vector.settings import (
     VectorSettings,
@@ -120,6 +123,15 @@ class VectorProtocol(UMpc):
         self, study: Study, members: Sequence[Member], openings: Sequence[bytes]
     ) -> Attempt:
         return vector_attempt(study, members, openings)
+
+    def error(self, attempt: Attempt, table: ReferenceTable) -> PredictedError:
+        """The error of the one value, or the largest one of several."""
+        found, laws = [], list(self.noise(attempt.sizes))
+        for alone in attempt.study.single_statistics:
+            own, laws = laws[: len(alone.kernels)], laws[len(alone.kernels) :]
+            sizes, part = replace(attempt.sizes, study=alone), replace(table, study=alone)
+            found.append(error_of_sums(sizes, part, own))
+        return max(found, key=lambda each: each.mse)
 
     def node_class(self, study: Study) -> type[NodeSide]:
         return VectorNode
