@@ -26,7 +26,7 @@ def study_of(statistic: str = "hodges_lehmann", **changes):
         "cells",
         statistic,
         names,
-        bounds={name: (0, 5) for name in names},
+        bounds={name: (0, 5, 1) for name in names},
         epsilon=2,
         nodes=NODES,
         dealer={"dealer": "dealer:1"},
