@@ -18,6 +18,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
+from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise, permutations
 
@@ -37,9 +38,10 @@ from umpc.study.settings import ADVERSARIES, HONEST
 from umpc.study.sizes import MAX_MEMBERS
 from umpc.ustat.estimators import ANY, ESTIMATORS, PAIR_MEDIAN, VECTOR, WITH_VARIANCE
 from umpc.ustat.expression import Expression, Rebuild, interpret
+from umpc.ustat.pair_quantiles import cuts_of
 from umpc.ustat.sampling import BALANCED, SAMPLINGS, UNBALANCED, read_rule
 from umpc.ustat.statistics import LIBRARY, Statistic
-from umpc.ustat.statistics.statistic import SCORES_HIGHER
+from umpc.ustat.statistics.statistic import SCORES_HIGHER, THRESHOLDS
 from umpc.ustat.strata import TRIPLE, is_inside, is_over_triples, restricted
 from umpc.ustat.text import MAX_DEPTH, to_text
 
@@ -47,8 +49,6 @@ MAX_DEGREE = 8
 MAX_SUMS = 16
 MAX_CELLS = 130
 """The most cells of a pair median."""
-CELLS_OF = ("u-mpc", "grid")
-"""The protocols in which disjoint cells share ε."""
 MAX_VECTOR = 4096
 """The most sums of a vector, which are released under one joint sensitivity."""
 MOST_OF_PERSON = 1000
@@ -138,9 +138,7 @@ def _check_statistic(study: Study) -> None:
         )
     is_vector = study.estimator == VECTOR and (study.settings.is_joint or not study.several)
     most = MAX_VECTOR if is_vector else MAX_SUMS
-    if study.estimator == PAIR_MEDIAN:
-        _check_cells(study)
-        most = MAX_CELLS
+    most = MAX_CELLS if study.estimator == PAIR_MEDIAN else most
     if not 1 <= len(study.kernels) <= most:
         raise StudyError(
             f"a study releases 1 to {most} sums, got {len(study.kernels)} kernels; with protocol = "
@@ -159,11 +157,14 @@ def _check_statistic(study: Study) -> None:
         raise StudyError(f"two_sample sampling is of pairs, got degree {study.degree}")
 
 
-def _check_cells(study: Study) -> None:
+def check_cells(study: Study, *, is_possible: bool) -> None:
     """Refuse a pair median whose kernels are no disjoint cells, which share ε, or other noise.
 
+    Args: is_possible: whether the protocol adds noise for each cell.
     Raises: StudyError, KernelError.
     """
+    if study.estimator != PAIR_MEDIAN:
+        return
     ends = study.pair_ends
     if not ends or study.split or any(one >= other for one, other in pairwise(ends)):
         raise StudyError(
@@ -171,13 +172,12 @@ def _check_cells(study: Study) -> None:
             f"thresholds inside the possible values, and no split; take hodges_lehmann, "
             f"hodges_lehmann_shift or theil_sen of the library, which makes them"
         )
-    is_possible = study.protocol in CELLS_OF and study.edge_grade == HONEST
-    if not is_possible or study.settings.noise not in LAPLACE:
+    if not is_possible or study.edge_grade != HONEST or study.settings.noise not in LAPLACE:
         raise StudyError(
             f"the cells of a pair median share epsilon under discrete Laplace noise, where "
-            f"everybody follows the protocol or tables are proved: protocol "
-            f"{' or '.join(CELLS_OF)} with noise {' or '.join(LAPLACE)}; got {study.protocol!r} "
-            f"with {study.settings.noise!r} and adversary {study.adversary!r}"
+            f"everybody follows the protocol or tables are proved: protocol u-mpc or grid with "
+            f"noise {' or '.join(LAPLACE)}; got {study.protocol!r} with {study.settings.noise!r} "
+            f"and adversary {study.adversary!r}"
         )
 
 
@@ -425,7 +425,7 @@ def columns_of(
 ) -> tuple[str, ...] | None:
     """The fields that are the statistic's arguments, if a study computes exactly this statistic.
 
-    Parameters have their defaults, and the fields differ.
+    Parameters but thresholds have their defaults, and the fields differ.
 
     Args: study: of one value. stratum, place: the field of strata and the category that the kernels
         are inside of; empty without strata.
@@ -439,8 +439,9 @@ def columns_of(
     used = _order(kernel.expression for kernel in study.parsed_kernels)
     if stratum:
         used = tuple(name for name in used if name != stratum)
+    cuts = cuts_of(tuple(kernel.expression for kernel in study.parsed_kernels))
     for columns in _assignments(used, statistic):
-        if _kernels(statistic, columns, stratum, place) == (texts, study.estimator):
+        if _kernels(statistic, columns, stratum, place, cuts) == (texts, study.estimator):
             return columns
     return None
 
@@ -475,11 +476,16 @@ def _assignments(used: tuple[str, ...], statistic: Statistic) -> Iterable[tuple[
 
 @lru_cache(maxsize=64)
 def _kernels(
-    statistic: Statistic, columns: tuple[str, ...], stratum: str, place: int
+    statistic: Statistic,
+    columns: tuple[str, ...],
+    stratum: str,
+    place: int,
+    cuts: tuple[Fraction, ...],
 ) -> tuple[tuple[str, ...], str] | None:
     """The library's kernels and estimator; None if a parameter of it has no default."""
+    given = {THRESHOLDS.name: cuts} if cuts and THRESHOLDS in statistic.parameters else None
     try:
-        found, estimator = statistic.expressions(columns), statistic.estimator
+        found, estimator = statistic.expressions(columns, given), statistic.estimator
         if stratum:
             found, estimator = restricted(found, estimator, stratum, place, statistic.degree)
     except KernelError:

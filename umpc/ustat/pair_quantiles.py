@@ -90,10 +90,10 @@ def _threshold(below: ex.Expression) -> tuple[Any, Fraction] | None:
     right = below.right
     if isinstance(right, ex.Constant):
         return below.left, right.value
-    is_slope = isinstance(right, ex.Multiply) and isinstance(right.right, ex.Absolute)
-    if is_slope and isinstance(right.left, ex.Constant):
-        return (below.left, right.right), right.left.value
-    return None
+    if not (isinstance(right, ex.Multiply) and isinstance(right.left, ex.Constant)):
+        return None
+    is_slope = isinstance(right.right, ex.Absolute)
+    return ((below.left, right.right), right.left.value) if is_slope else None
 
 
 def _are_counted(below: ex.Expression, counts: ex.Expression) -> bool:

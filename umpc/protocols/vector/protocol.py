@@ -73,6 +73,7 @@ class VectorProtocol(UMpc):
     """A vector of noisy sums over one E, under one joint sensitivity."""
 
     settings: type[Settings] = VectorSettings
+    shares_cells = False
     samplings = StudyProtocol.samplings
     adversaries = (HONEST,)
     protects_people = False
