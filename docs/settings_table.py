@@ -125,7 +125,7 @@ def settings_table() -> str:
 
 def _shown(value: object) -> str:
     """A default value, as a file would write it without quotes; a dash for none."""
-    is_shown = value not in ("", (), None) and not isinstance(value, msgspec.Struct)
+    is_shown = value not in ("", (), None, msgspec.UNSET) and not isinstance(value, msgspec.Struct)
     return f"`{value}`" if is_shown else "–"
 
 

@@ -28,7 +28,13 @@ def same(study: Study) -> set[str]:
 
 @pytest.mark.parametrize("name", [name for name in LIBRARY if name != "uniformity"])
 def test_each_statistic_is_recognised_as_itself_alone(name):
-    assert same(of_library(name)) == {name}
+    positive = {"parameters": {"thresholds": "1/2 1"}} if name == "hodges_lehmann" else {}
+    assert same(of_library(name, **positive)) == {name}
+
+
+def test_a_median_of_pairs_is_recognised_with_any_thresholds():
+    found = of_library("theil_sen", parameters={"thresholds": "-1/2 1/3 1"})
+    assert same(found) == {"theil_sen"}
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ from umpc.protocols.registry import (
 )
 from umpc.protocols.u_mpc.node import UMpcNode
 from umpc.protocols.u_mpc.protocol import UMpcCoordinator
-from umpc.protocols.vector.protocol import VectorCoordinator, VectorNode
+from umpc.protocols.vector.protocol import VectorNode
 from umpc.simulation import AUTHORITY
 from umpc.study.settings import keys_of, name_of
 from umpc.study.sizes import Sizes
@@ -135,6 +135,7 @@ VALUES: dict[str, Any] = {
     "centres": ["1"],
     "scales": ["1"],
     "clip": "2",
+    "matrix": True,
     "course": "train",
     "step": 2,
     "neighbours": 1,
@@ -174,7 +175,7 @@ KINDS = {
     "people": (PeopleNode, PeopleCoordinator),
     "linked": (PeopleNode, PeopleCoordinator),
     "hajek-grid": (HajekGridNode, HajekGridCoordinator),
-    "vector": (VectorNode, VectorCoordinator),
+    "vector": (VectorNode, UMpcCoordinator),
     "overlap": (OverlapNode, OverlapCoordinator),
     "counts": (CountsNode, CountsCoordinator),
     "bell-2pc": (BellNode, BellCoordinator),

@@ -108,6 +108,7 @@ SETTINGS = {
     "course": "train",
     "step": 2,
     "steps": 2,
+    "matrix": True,
     "levels": 5,
     "concentration": "0.5",
     "spread": "0.25",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from fractions import Fraction
-from itertools import combinations, permutations, product
+from itertools import combinations, pairwise, permutations, product
 from math import comb
 
 from tests.ustat.further_oracles import FURTHER, better
@@ -49,6 +49,29 @@ def signed_rank(p, q) -> Fraction:
 
 def concordance(p, q) -> int:
     return sgn((p[0] - q[0]) * (p[1] - q[1]))
+
+
+def cells_of(values, counted=None) -> list[Fraction]:
+    """The shares of values between -1, 0 and 1; with `counted` those of pairs without a value."""
+    every = list(values)
+    ends = (-(10**9), -1, 0, 1, 10**9)
+    found = [
+        average(value is not None and low <= value < high for value in every)
+        for low, high in pairwise(ends)
+    ]
+    return found if counted is None else [*found, average(value is None for value in every)]
+
+
+def slope(p, q) -> Fraction | None:
+    return None if p[0] == q[0] else Fraction(p[1] - q[1], p[0] - q[0])
+
+
+def walsh(rows: Rows) -> list[Fraction]:
+    return cells_of((p[0] + q[0]) * HALF / 2 for p, q in combinations(rows, 2))
+
+
+def slopes(rows: Rows) -> list[Fraction]:
+    return cells_of((slope(*pair) for pair in combinations(rows, 2)), counted=True)
 
 
 def tau_b(rows: Rows) -> list[Fraction]:
@@ -132,6 +155,8 @@ def contrastive(p, q) -> Fraction:
 
 
 ORACLES = FURTHER | {
+    "hodges_lehmann": walsh,
+    "theil_sen": slopes,
     "mean": lambda rows: [average(row[0] for row in rows) * HALF],
     "gini_mean_difference": gini,
     "variance": lambda rows: covariance(rows, 0, 0),
@@ -161,6 +186,7 @@ def auc_difference(p, q) -> tuple[Fraction, Fraction]:
 
 TWO_SAMPLES = {
     "auc_difference_public": auc_difference,
+    "hodges_lehmann_shift": lambda p, q: cells_of([(p[0] - q[0]) * HALF]),
     "auc": lambda p, q: Fraction(1 + sgn(p[0] - q[0]), 2),
     "mann_whitney_u": lambda p, q: Fraction(1 + sgn(p[0] - q[0]), 2),
     "ranking_hinge": lambda p, q: max(Fraction(0), 1 - (p[0] + p[1] - q[0] - q[1]) * HALF),

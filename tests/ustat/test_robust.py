@@ -28,6 +28,8 @@ def kernel(text: str, degree: int = 2, schema=SCHEMA) -> Kernel:
 
 
 ROBUST = {
+    "hodges_lehmann": [1] * 4,
+    "hodges_lehmann_shift": [1] * 4,
     "mean": [18],
     "wilcoxon_signed_rank": [Fraction(3, 2)],
     "duplicate_pair_ratio": [1],

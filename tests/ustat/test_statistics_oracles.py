@@ -58,9 +58,9 @@ def test_random_tables(name, span, data):
 @given(data=st.data())
 def test_random_samples(name, data):
     first, second = (data.draw(st.lists(small(name, 3), min_size=1, max_size=6)) for _ in range(2))
-    found = [TWO_SAMPLES[name](p, q) for p in first for q in second]
-    each = [value if isinstance(value, tuple) else (value,) for value in found]
-    expected = [average(column) for column in zip(*each, strict=True)]
+    pairs = [TWO_SAMPLES[name](p, q) for p in first for q in second]
+    sums = [pair if isinstance(pair, (list, tuple)) else [pair] for pair in pairs]
+    expected = [average(column) for column in zip(*sums, strict=True)]
     assert means(name, table(name, first), table(name, second)) == expected
 
 

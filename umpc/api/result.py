@@ -12,12 +12,14 @@ from umpc.counts import answers_of
 from umpc.counts.answers import CountsAnswer, CurvePicture, Number
 from umpc.counts.statistics import Asker
 from umpc.counts.table import CountTable
-from umpc.errors import ConfigError
+from umpc.errors import ConfigError, StudyError
+from umpc.inference.matrix import CorrelationMatrix, matrix_of
 from umpc.inference.null_laws import NullTest
 from umpc.inference.report_inference import (
     RECORDS,
     ErrorSource,
     Inference,
+    PairQuantile,
     ReportInterval,
 )
 from umpc.reporting.json_document import document
@@ -86,6 +88,29 @@ class Result:
         1e-12 stands for all smaller ones; `test().is_below` says so.
         """
         return self.test(alternative, null).p_value
+
+    def pair_quantile(
+        self, share: float = 0.5, level: float = 0.95, kind: str = RECORDS
+    ) -> PairQuantile:
+        """The value below which a share of pairs lies, at no further ε, also beside the median.
+
+        Args: share: between 0 and 1. level, kind: as of `interval`.
+        Raises: StudyError where the study is not hodges_lehmann, hodges_lehmann_shift or theil_sen.
+        """
+        return self._inference.pair_quantile(share, level, kind)
+
+    def matrix(self) -> CorrelationMatrix:
+        """The statistic of every pair of columns, with Holm's p-values and the nearest
+        correlation matrix.
+
+        Raises: StudyError where the study has not one statistic of all pairs of its columns.
+        """
+        if (found := matrix_of(self.report)) is None:
+            raise StudyError(
+                "a matrix takes a study of one statistic of every pair of 3 columns or more: "
+                f'matrix = true with protocol = "vector"; this one has {self.report.statistic}'
+            )
+        return found
 
     def errors(self) -> list[ErrorSource]:
         """The four sources of error: noise, sampling of sets, coarse values, population."""

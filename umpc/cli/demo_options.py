@@ -112,6 +112,8 @@ def _kind(key: str, settings: Sequence[Setting]) -> dict[str, Any]:
     """Return click's arguments for a setting: the values that any protocol takes for it."""
     if key == "bins":
         return {"multiple": True, "metavar": "FIELD=BINS"}
+    if key == "matrix":
+        return {"type": bool}
     choices = dict.fromkeys(choice for each in settings for choice in each.choices)
     if key == "backend":
         choices[AUTO] = None

@@ -263,7 +263,7 @@ def exact_value(study: Study, tables: Sequence[Columns], graph: Hypergraph) -> f
     zeros = [0.0] * len(means)
     classes = [_classes(study, table) for table in tables]
     sets = Sizes(study, sum(map(sum, classes)), sum(first for first, _ in classes)).sets
-    return estimate(study.estimator, means, zeros, zeros, sets).value
+    return estimate(study.estimator, means, zeros, zeros, sets, study.pair_ends).value
 
 
 def exact_values(

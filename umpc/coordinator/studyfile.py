@@ -38,6 +38,7 @@ from umpc.coordinator.studyfile_entries import (
     StudyEntries,
     check_entries,
     datasets_of,
+    matrix_of,
     of_library,
     parts_of,
     with_variance,
@@ -54,8 +55,10 @@ from umpc.study.settings import Settings, in_words, keys_of
 from umpc.text_file import STUDY, read_text, refuse_other_kind
 from umpc.ustat.condition import parse_condition
 from umpc.ustat.expression import Expression
+from umpc.ustat.pair_quantiles import usual_thresholds
 from umpc.ustat.sampling import TWO_SAMPLE
 from umpc.ustat.statistics import find_statistic
+from umpc.ustat.statistics.statistic import THRESHOLDS
 from umpc.ustat.strata import PAIR
 from umpc.ustat.text import from_text, to_text
 from umpc.ustat.tracing import arity, trace_all
@@ -183,7 +186,10 @@ class StudyFile:
     def _statistic(self, fields: Sequence[FieldText]) -> dict[str, Any]:
         """The study's statistic, or its statistics and their strata. Args: fields: the study's."""
         entries = self.entries
-        if entries.statistics is None:
+        is_matrix = self.settings.get("matrix") is True
+        if is_matrix:
+            statistics = matrix_of(entries.statistic or "", entries.columns or [])
+        elif entries.statistics is None:
             statistics = [self._single(fields)]
         else:
             statistics = [
@@ -192,7 +198,7 @@ class StudyFile:
             ]
         if entries.weight is not None:
             statistics = [each.weighted(entries.weight, fields) for each in statistics]
-        if entries.statistics is None and entries.strata is None:
+        if entries.statistics is None and entries.strata is None and not is_matrix:
             (own,) = statistics
             return {
                 "statistic": own.statistic,
@@ -208,8 +214,12 @@ class StudyFile:
         """A statistic of the library, the protocol's own, or a function, traced here and now."""
         entries = self.entries
         if entries.statistic is not None:
-            columns = entries.columns or []
-            return of_library(entries.statistic, columns, entries.parameters, entries.sampling)
+            columns, parameters = entries.columns or [], entries.parameters
+            if THRESHOLDS in find_statistic(entries.statistic).parameters and not parameters:
+                known = {field.name: field.text().schema() for field in entries.fields}
+                found = [known[name] for name in columns if name in known]
+                parameters = {THRESHOLDS.name: [*usual_thresholds(entries.statistic, found)]}
+            return of_library(entries.statistic, columns, parameters, entries.sampling)
         place = entries.kernel or ""
         if own := self.protocol.own_sums(self.settings, fields):
             sampling = entries.sampling or "balanced"

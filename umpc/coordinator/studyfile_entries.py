@@ -21,6 +21,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from fractions import Fraction
+from itertools import combinations
 from typing import Annotated, Any, get_args
 
 import msgspec
@@ -32,8 +33,11 @@ from umpc.ustat.estimators import VECTOR, WITH_VARIANCE
 from umpc.ustat.expression import Expression
 from umpc.ustat.sampling import BALANCED, TWO_SAMPLE, UNBALANCED
 from umpc.ustat.statistics import find_statistic
+from umpc.ustat.statistics.dependence import SYMMETRIC
 from umpc.ustat.strata import PAIR, TRIPLE, WEIGHTED, over_triples, restricted, weighted
 from umpc.ustat.text import to_text
+
+MOST_COLUMNS = 20
 
 
 class StatisticEntry(msgspec.Struct, forbid_unknown_fields=True):
@@ -98,6 +102,18 @@ def of_library(
         found.estimator,
         sampling or found.sampling,
     )
+
+
+def matrix_of(name: str, columns: Sequence[str]) -> list[NamedStatistic]:
+    """A statistic of every pair of columns. Raises: StudyError, KernelError."""
+    count, different = len(columns), len(set(columns))
+    if name not in SYMMETRIC or count != different or not 2 <= count <= MOST_COLUMNS:
+        raise StudyError(
+            f"matrix = true takes one of {', '.join(SYMMETRIC)} and 2 to {MOST_COLUMNS} different "
+            f"columns; got {name or 'no statistic'!r} and {count} columns, {different} of them "
+            f"different"
+        )
+    return [of_library(name, pair, {}, None) for pair in combinations(columns, 2)]
 
 
 def parts_of(

@@ -68,9 +68,17 @@ from umpc.study.making_report import MOVED, SETS, released_sums
 from umpc.study.parts import FieldText
 from umpc.study.report import Report
 from umpc.ustat.error_law import ErrorLaw, Floats
-from umpc.ustat.estimators import DIFFERENCES, ENTROPIES, WITH_VARIANCE
-from umpc.ustat.intervals import BOTH, TAIL, contrast_of, covering_interval, population_std
+from umpc.ustat.estimators import DIFFERENCES, ENTROPIES, PAIR_MEDIAN, WITH_VARIANCE
+from umpc.ustat.intervals import (
+    BOTH,
+    TAIL,
+    contrast_of,
+    covering_interval,
+    pair_interval,
+    population_std,
+)
 from umpc.ustat.kernel import Kernel
+from umpc.ustat.pair_quantiles import curve_of, ends_of, quantile_of
 from umpc.ustat.released_means import ReleasedStatistic, ReleasedSum, joint_values
 from umpc.ustat.schema import Schema
 from umpc.ustat.strata import PAIR
@@ -97,6 +105,21 @@ class ReportInterval:
     def __iter__(self) -> Any:
         """(low, high), so that `low, high = result.interval()`."""
         return iter((self.low, self.high))
+
+
+@dataclass(frozen=True)
+class PairQuantile:
+    """The value below which a share of pairs lies, with its interval. covers: as `ReportInterval`.
+
+    low, high: thresholds of the study, or an end of all possible values.
+    """
+
+    share: float
+    value: float
+    low: float
+    high: float
+    level: float
+    covers: str
 
 
 @dataclass(frozen=True)
@@ -168,6 +191,21 @@ class Inference:
             )
         return ReportInterval(low, high, level, kind, self._covers(kind))
 
+    def pair_quantile(self, share: float, level: float, kind: str) -> PairQuantile:
+        """The value below which a share of pairs lies. Raises: StudyError as `interval`."""
+        interval = self.interval(level, kind)
+        if self.estimator != PAIR_MEDIAN or not 0 < share < 1:
+            raise StudyError(
+                f"a quantile of pairs takes a share between 0 and 1, and a study of "
+                f"hodges_lehmann, hodges_lehmann_shift or theil_sen; got {share} and "
+                f"{self.report.statistic}"
+            )
+        statistic = self._statistic(kind)
+        low, high = pair_interval(statistic, share, (1 - level) / 2)
+        curve = curve_of(self._means, len(statistic.ends) - 2)
+        value = quantile_of(curve, statistic.ends, share)
+        return PairQuantile(share, min(max(value, low), high), low, high, level, interval.covers)
+
     def _covers(self, kind: str) -> str:
         if kind == NOISE:
             is_all = self.report.edges == self.report.sets
@@ -185,15 +223,16 @@ class Inference:
         sums, edges = self._released(), self.report.edges
         if self.has_variance:
             sums = sums[:1]
+        ends = ends_of(self._kernels) if self.estimator == PAIR_MEDIAN else ()
         if kind == POPULATION:
-            return ReleasedStatistic(sums, self._points, 1 / self._independent, edges)
+            return ReleasedStatistic(sums, self._points, 1 / self._independent, edges, ends)
         if kind == HOEFFDING:
             # the bound is in the law; here it only widens what the other sums may be
             independent = self._independent
             return BoundedStatistic(
-                sums, self._points, 1 / independent, edges, independent=int(independent)
+                sums, self._points, 1 / independent, edges, ends, independent=int(independent)
             )
-        found = ReleasedStatistic(sums, self._points, edges=edges)
+        found = ReleasedStatistic(sums, self._points, edges=edges, ends=ends)
         return found.noise_alone if kind == NOISE else found
 
     def _released(self) -> list[ReleasedSum]:
@@ -265,6 +304,11 @@ class Inference:
             return replace(found, hypothesis=hypothesis.text)
         if null is None and hypothesis is not None:
             return self._test_hypothesis(hypothesis, alternative or hypothesis.alternative)
+        if self.estimator == PAIR_MEDIAN:
+            raise StudyError(
+                f"{self.report.statistic} has intervals and no test; for one take "
+                f"wilcoxon_signed_rank, mann_whitney_u or kendall_tau of the same columns"
+            )
         if null is None:
             raise StudyError(
                 f"{self.report.statistic} has no hypothesis whose law is known; give a value, as "
@@ -341,8 +385,8 @@ class Inference:
         if self.bounded_by:
             statistic = self.bounded(1 - USUAL_LEVEL)
         else:
-            sums = self._statistic(NOISE).sums  # the sampling has a line of its own
-            statistic = ReleasedStatistic(sums, self._points, 1 / self._independent)
+            # the sampling has a line of its own
+            statistic = replace(self._statistic(NOISE), population=1 / self._independent)
         coarse = report.note.partition(MOVED)[0].removesuffix("; ")
         population = population_std(self.estimator, statistic, report.sets)
         for_population = self.bounded_by or LARGEST

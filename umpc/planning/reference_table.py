@@ -286,7 +286,9 @@ class ReferenceTable:
     def _estimate(self, means: Floats) -> float | None:
         zeros = [0.0] * len(means)
         sets = Sizes(self.study, self.records, self.first).sets
-        return estimate(self.study.estimator, list(means), zeros, zeros, sets).value
+        return estimate(
+            self.study.estimator, list(means), zeros, zeros, sets, self.study.pair_ends
+        ).value
 
     @cached_property
     def constant(self) -> ConstantAnswer | None:

@@ -43,6 +43,7 @@ from umpc.protocols.base.protocol import StudyProtocol
 from umpc.study.attempt import Attempt, check_missing, fewest_survivors
 from umpc.study.document import Study
 from umpc.study.rules import (
+    check_cells,
     check_common,
     check_fields,
     check_people,
@@ -215,6 +216,7 @@ def _check_rules(study: Study) -> None:
     check_people(study, is_possible=protocol.protects_people)
     check_several(study, is_possible=protocol.takes_several)
     check_variance(study, is_possible=protocol.estimates_variance)
+    check_cells(study, is_possible=protocol.shares_cells)
     protocol.check_grade(study)
     protocol.check_sampling(study)
     protocol.check(study)

@@ -19,6 +19,7 @@ import msgspec
 from umpc.counts.answers import CountsAnswer
 from umpc.decoding import convert
 from umpc.errors import ConfigError
+from umpc.inference.matrix import CorrelationMatrix, matrix_of
 from umpc.inference.null_laws import NullTest
 from umpc.inference.report_inference import ErrorSource, ReportInterval
 from umpc.reporting.rows import answers_in, errors_of, intervals_of, promise_of, usual_test_of
@@ -53,6 +54,7 @@ class ReportDocument(Report):
     inference: intervals, a test and the sources of error; empty for a report of several values.
     inference_of_parts: the same of each of several values, in the order of parts.
     answers: curves, tables and tests that a released table of counts says.
+    matrix: the values of a statistic of every pair of columns; left out of other reports.
     promise: what the protocol promises to records or people and to sites, and what is disclosed.
     exact, exact_over_edges, quantised: only of a demo, which knows all records: the values without
         noise on all sets, on the sampled sets, and on the records' bins.
@@ -66,6 +68,7 @@ class ReportDocument(Report):
     quantised: float | None = None
     inference_of_parts: list[InferenceDocument] = field(default_factory=list)
     answers: list[CountsAnswer] = field(default_factory=list)
+    matrix: CorrelationMatrix | None = None
 
 
 def document(report: Report, extra: Extra | None = None) -> dict[str, Any]:
@@ -79,6 +82,8 @@ def document(report: Report, extra: Extra | None = None) -> dict[str, Any]:
     ]
     if answers := answers_in(report):
         values["answers"] = [answer.to_dict() for answer in answers]
+    if (matrix := matrix_of(report)) is not None:
+        values["matrix"] = asdict(matrix)
     found: dict[str, Any] = _finite(values)
     return found
 

@@ -20,11 +20,13 @@ from math import floor, log10
 from pathlib import Path
 
 from umpc.errors import ConfigError
+from umpc.inference.matrix import CorrelationMatrix
 from umpc.inference.report_inference import Inference, ReportInterval
 from umpc.reporting.rows import (
     CURVE,
     FOLDED,
     HEADING,
+    HEAT,
     KIND_WORDS,
     PICTURE,
     QUIET,
@@ -45,17 +47,22 @@ PICTURE_WIDTH, LEFT, RIGHT, PICTURE_ROW, TOP = 720, 240, 30, 34, 14
 TICKS = 5
 Place = Callable[[float], float]
 PICTURE_STYLE = """
-.umpc-picture { --ink: #1d2733; --quiet: #5b6b7b; --line: #d5dde4; --bar: #5b8fc9; --dot: #5c1010 }
+.umpc-picture {
+  --ink: #1d2733; --quiet: #5b6b7b; --line: #d5dde4; --bar: #5b8fc9; --dot: #5c1010;
+  --low: #d9814f }
 @media (prefers-color-scheme: dark) { .umpc-picture {
-  --ink: #e6ebf0; --quiet: #9fb0c0; --line: #3a4652; --bar: #3f78b5; --dot: #ffd0cb } }
+  --ink: #e6ebf0; --quiet: #9fb0c0; --line: #3a4652; --bar: #3f78b5; --dot: #ffd0cb;
+  --low: #a8511f } }
 @media print { .umpc-picture {
-  --ink: #000; --quiet: #444; --line: #bbb; --bar: #5b8fc9; --dot: #5c1010 } }
+  --ink: #000; --quiet: #444; --line: #bbb; --bar: #5b8fc9; --dot: #5c1010; --low: #d9814f } }
 .umpc-picture text { font: 13px system-ui, sans-serif; fill: var(--ink) }
 .umpc-picture .quiet { fill: var(--quiet); font-size: 11.5px }
 @media (max-width: 600px) {
   .umpc-picture .kind { font-size: 21px; text-anchor: start; transform: translate(-226px, -5px) }
   .umpc-picture .quiet { font-size: 19px }
   .umpc-picture .mark { transform: translateY(8px) }
+  .umpc-picture .head { font-size: 19px }
+  .umpc-picture .cell { font-size: 16px }
 }
 """
 """Colors, and larger text on a narrow screen: each bar's name is above the bar there."""
@@ -159,6 +166,54 @@ def _svg(height: float, parts: Sequence[str], label: str) -> str:
     )
 
 
+# --- a matrix -------------------------------------------------------------------------------------
+
+CELL, HEAD, TILTED = 70, 150, 75
+WIDEST_HEAD = 14
+"""Characters of a column's name in the picture."""
+NUMBERS_UP_TO = 12
+"""With more columns the cells are too small for numbers, and a title has each of them."""
+
+
+def heat_map(matrix: CorrelationMatrix) -> IntervalPicture:
+    """A square of cells: orange for values below 0, blue for those above, strong for far ones."""
+    count = len(matrix.columns)
+    size = min(CELL, (PICTURE_WIDTH - HEAD - TILTED) / count)
+    parts = []
+    for row, name in enumerate(matrix.columns):
+        short = escape(name if len(name) <= WIDEST_HEAD else f"{name[: WIDEST_HEAD - 1]}…")
+        y = HEAD + size * row
+        middle = f"{y + size / 2 + 4:.1f}"
+        for place in (
+            f'x="{HEAD - 8}" y="{middle}" text-anchor="end"',
+            f'transform="translate({middle} {HEAD - 8}) rotate(-60)"',
+        ):
+            parts.append(f'<text class="head" {place}>{short}</text>')
+        for column, other in enumerate(matrix.columns):
+            parts.append(_cell(matrix, row, column, size, f"{name}, {other}"))
+    label = f"{matrix.statistic} of {count} columns, as a heat map"
+    return IntervalPicture(_svg(HEAD + size * count + 6, parts, label))
+
+
+def _cell(matrix: CorrelationMatrix, row: int, column: int, size: float, pair: str) -> str:
+    value = matrix.values[row][column]
+    x, y = HEAD + size * column, HEAD + size * row
+    color = "var(--bar)" if (value or 0) >= 0 else "var(--low)"
+    strength = 0.0 if value is None else min(1.0, abs(value))
+    shown = "none" if value is None else f"{value:.2f}"
+    number = ""
+    if len(matrix.columns) <= NUMBERS_UP_TO:
+        number = (
+            f'<text class="cell" x="{x + size / 2:.1f}" y="{y + size / 2 + 4:.1f}" '
+            f'text-anchor="middle">{shown}</text>'
+        )
+    return (
+        f'<rect x="{x:.1f}" y="{y:.1f}" width="{size - 1:.1f}" height="{size - 1:.1f}" '
+        f'fill="{color}" fill-opacity="{strength:.3f}" stroke="var(--line)">'
+        f"<title>{escape(pair)}: {shown}</title></rect>{number}"
+    )
+
+
 # --- the page -------------------------------------------------------------------------------------
 
 
@@ -184,6 +239,8 @@ def body_of(report: Report) -> list[str]:
         if kind == FOLDED:
             title, rows = content
             body += _folded(title, [_table(rows)] if rows else [])
+        elif kind == HEAT:
+            body.append(heat_map(content).svg)
         elif kind == PICTURE:
             body.append(picture_of(*content).svg)
         elif kind == CURVE:

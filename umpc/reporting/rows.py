@@ -12,12 +12,14 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
 from math import floor, isfinite, log10
 from typing import Any
 
 from umpc.counts import answers_of
 from umpc.counts.answers import CountsAnswer
 from umpc.errors import UmpcError
+from umpc.inference.matrix import CorrelationMatrix, matrix_of
 from umpc.inference.null_laws import NullTest
 from umpc.inference.report_inference import (
     HOEFFDING,
@@ -225,6 +227,8 @@ PICTURE = "picture"
 """The content is a report and its intervals."""
 CURVE = "curve"
 """The content is an answer from a table of counts, whose picture it is."""
+HEAT = "heat"
+"""The content is a matrix."""
 FOLDED = "folded"
 """The content is a title and its rows. Where a reader can unfold it, it is folded away."""
 REPLAYED = "replayed: stored shares"
@@ -285,6 +289,12 @@ def blocks_of(report: Report) -> Iterator[Block]:
 def _values(report: Report) -> Iterator[Block]:
     """The value, its picture, its intervals in numbers, and the test; or each of several."""
     if report.parts:
+        if (matrix := matrix_of(report)) is not None:
+            yield HEAT, matrix
+            yield TEXT, f"{matrix.about}. Each interval is for {report.interval_covers}."
+            rows = [(f"{x}, {y}", size, about) for x, y, size, about in pairs_of(matrix)]
+            yield FOLDED, (f"All {len(rows)} pairs: {matrix.statistic}", rows)
+            return
         yield TEXT, report.note
         for place, name in enumerate(names_of_parts(report)):
             yield HEADING, name
@@ -340,6 +350,12 @@ def _estimate(report: Report) -> Iterator[Line]:
                 yield f"  {name}", value, ends
         return
     yield "private estimates", f"{len(report.parts)}", replayed
+    if (matrix := matrix_of(report)) is not None:
+        yield "matrix", f"{len(matrix.columns)} columns", matrix.about
+        for place, (_, _, size, about) in enumerate(pairs_of(matrix)):
+            yield names_of_parts(report)[place], size, about
+        yield "  95 % intervals", "", f"each for {report.interval_covers}"
+        return
     for place, name in enumerate(names_of_parts(report)):
         own = report.of_part(place)
         yield from _value(own, name, describe_share(report, place))
@@ -348,6 +364,17 @@ def _estimate(report: Report) -> Iterator[Line]:
         if test := usual_test_of(own):
             yield "  test", "", describe_test(test)
     yield "", "", report.note
+
+
+def pairs_of(matrix: CorrelationMatrix) -> Iterator[tuple[str, str, str, str]]:
+    """Each pair of columns, its value, and its interval with the p-value."""
+    for (row, x), (column, y) in combinations(enumerate(matrix.columns), 2):
+        value, low, high, p = (
+            each[row][column] for each in (matrix.values, matrix.low, matrix.high, matrix.holm)
+        )
+        about = "" if low is None or high is None else f"95 %: {low:.3f} … {high:.3f}"
+        about += "" if p is None else f"; p = {p:.3g} (Holm)"
+        yield x, y, "none" if value is None else f"{value:.3f}", about
 
 
 def _value(report: Report, label: str, about: str) -> Iterator[Line]:

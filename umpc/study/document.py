@@ -47,7 +47,9 @@ from umpc.study.settings import (
     without_addresses,
 )
 from umpc.ustat.condition import Condition, parse_condition
+from umpc.ustat.estimators import PAIR_MEDIAN
 from umpc.ustat.kernel import Kernel
+from umpc.ustat.pair_quantiles import ends_of
 from umpc.ustat.schema import Schema
 
 Kind = TypeVar("Kind", bound=Settings)
@@ -324,6 +326,11 @@ class Study(StudyKeys, frozen=True):
         )
 
     @cached_property
+    def pair_ends(self) -> tuple[float, ...]:
+        """The thresholds of a pair median between both ends of its values; none for others."""
+        return ends_of(self.parsed_kernels) if self.estimator == PAIR_MEDIAN else ()
+
+    @cached_property
     def condition(self) -> Condition | None:
         """The condition on records, parsed and checked; None without one. Raises: StudyError."""
         where = _given(self.where, None)
@@ -401,7 +408,10 @@ class Study(StudyKeys, frozen=True):
 
         Raises: StudyError where the parts that are split do not add up to 1.
         """
-        if not self.several:
+        if self.estimator == PAIR_MEDIAN:
+            # disjoint cells: a pair that moves changes two of them (`pair_quantiles.py`)
+            shares: tuple[Fraction, ...] = (Fraction(1, 2),) * len(self.kernels)
+        elif self.settings.is_joint or not self.several:
             shares = self._split(len(self.kernels), "sum")
         else:
             is_shared = self.strata_share_epsilon
@@ -418,12 +428,16 @@ class Study(StudyKeys, frozen=True):
     @cached_property
     def sums_sharing_epsilon(self) -> tuple[tuple[int, ...], ...]:
         """The numbers of the sums that share one part of ε; most often one sum each."""
+        if self.estimator == PAIR_MEDIAN:
+            return (tuple(range(len(self.kernels))),)
         if self.strata_share_epsilon:
             return groups_of_sums(self.several)
         return tuple((place,) for place in range(len(self.kernels)))
 
     def _split(self, count: int, of: str) -> tuple[Fraction, ...]:
         """The parts of ε as the study splits it. Raises: StudyError."""
+        if self.settings.is_joint:
+            return (Fraction(1),) * count
         parts = tuple(exact(part, "split") for part in self.split)
         parts = parts or (Fraction(1, count),) * count
         if len(parts) != count or min(parts) <= 0 or sum(parts) != 1:

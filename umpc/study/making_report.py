@@ -108,6 +108,7 @@ def estimated(
         [entry.noise_std for entry in sums],
         [entry.sampling_std_bound for entry in sums],
         sets,
+        study.pair_ends,
     )
     if result.value is None:
         return result, NOTHING
@@ -115,6 +116,8 @@ def estimated(
     covering = _covering(study, released, sets, edges)
     if covering is NOTHING:
         return Estimate(None, None, None, UNBOUNDED), NOTHING
+    if study.pair_ends:
+        return result, covering
     low, high = statistic_range(study.estimator, _points(study, len(released)), sets)
     rounding = ROUNDING * abs(result.value)
     if low - rounding <= result.value <= high + rounding:
@@ -128,7 +131,8 @@ def _covering(study: Study, released: tuple[ReleasedSum, ...], sets: int, edges:
 
     The last ones are kept: an audit runs one study many times, and few values come back often.
     """
-    statistic = ReleasedStatistic(released, _points(study, len(released)), edges=edges)
+    points, ends = _points(study, len(released)), study.pair_ends
+    statistic = ReleasedStatistic(released, points, edges=edges, ends=ends)
     low, high = covering_interval(study.estimator, statistic, sets)
     if not (isfinite(low) and isfinite(high)):
         return NOTHING
@@ -288,7 +292,8 @@ def _noise_if_honest(study: Study, sums: Sequence[SumReport], sizes: Sizes) -> f
         for entry in sums
     ]
     means = [entry.mean for entry in sums]
-    return estimate(study.estimator, means, stds, [0.0] * len(sums), sizes.sets).noise_std
+    zeros = [0.0] * len(sums)
+    return estimate(study.estimator, means, stds, zeros, sizes.sets, study.pair_ends).noise_std
 
 
 # --- possible -------------------------------------------------------------------------------------

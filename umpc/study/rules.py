@@ -18,8 +18,9 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
+from fractions import Fraction
 from functools import lru_cache
-from itertools import permutations
+from itertools import pairwise, permutations
 
 import msgspec
 
@@ -32,14 +33,15 @@ from umpc.errors import (
 )
 from umpc.protocol_version import PROTOCOL
 from umpc.study.document import Study
-from umpc.study.parts import FieldText, StudyPart, sums_of
-from umpc.study.settings import ADVERSARIES
+from umpc.study.parts import LAPLACE, FieldText, StudyPart, sums_of
+from umpc.study.settings import ADVERSARIES, HONEST
 from umpc.study.sizes import MAX_MEMBERS
-from umpc.ustat.estimators import ANY, ESTIMATORS, VECTOR, WITH_VARIANCE
+from umpc.ustat.estimators import ANY, ESTIMATORS, PAIR_MEDIAN, VECTOR, WITH_VARIANCE
 from umpc.ustat.expression import Expression, Rebuild, interpret
+from umpc.ustat.pair_quantiles import cuts_of
 from umpc.ustat.sampling import BALANCED, SAMPLINGS, UNBALANCED, read_rule
 from umpc.ustat.statistics import LIBRARY, Statistic
-from umpc.ustat.statistics.statistic import SCORES_HIGHER
+from umpc.ustat.statistics.statistic import SCORES_HIGHER, THRESHOLDS
 from umpc.ustat.strata import (
     TRIPLE,
     WEIGHTED,
@@ -52,6 +54,8 @@ from umpc.ustat.text import MAX_DEPTH, to_text
 
 MAX_DEGREE = 8
 MAX_SUMS = 16
+MAX_CELLS = 130
+"""The most cells of a pair median."""
 MAX_VECTOR = 4096
 """The most sums of a vector, which are released under one joint sensitivity."""
 MOST_OF_PERSON = 1000
@@ -139,10 +143,14 @@ def _check_statistic(study: Study) -> None:
         raise StudyError(
             f"a statistic is over 1 to {MAX_DEGREE} records, got degree {study.degree}"
         )
-    is_vector = study.estimator == VECTOR and not study.several
+    is_vector = study.estimator == VECTOR and (study.settings.is_joint or not study.several)
     most = MAX_VECTOR if is_vector else MAX_SUMS
+    most = MAX_CELLS if study.estimator == PAIR_MEDIAN else most
     if not 1 <= len(study.kernels) <= most:
-        raise StudyError(f"a study releases 1 to {most} sums, got {len(study.kernels)} kernels")
+        raise StudyError(
+            f"a study releases 1 to {most} sums, got {len(study.kernels)} kernels; with protocol = "
+            f'"vector" several statistics have up to {MAX_VECTOR} sums together'
+        )
     check_choice("estimator", study.estimator, tuple(sorted(ESTIMATORS)))
     if ESTIMATORS[study.estimator].sums not in (ANY, len(study.kernels)):
         raise StudyError(
@@ -154,6 +162,30 @@ def _check_statistic(study: Study) -> None:
         _ = study.label
     if study.two_sample and study.degree != 2:
         raise StudyError(f"two_sample sampling is of pairs, got degree {study.degree}")
+
+
+def check_cells(study: Study, *, is_possible: bool) -> None:
+    """Refuse a pair median whose kernels are no disjoint cells, which share ε, or other noise.
+
+    Args: is_possible: whether the protocol adds noise for each cell.
+    Raises: StudyError, KernelError.
+    """
+    if study.estimator != PAIR_MEDIAN:
+        return
+    ends = study.pair_ends
+    if not ends or study.split or any(one >= other for one, other in pairwise(ends)):
+        raise StudyError(
+            f"the estimator {PAIR_MEDIAN!r} takes the kernels of disjoint cells between ascending "
+            f"thresholds inside the possible values, and no split; take hodges_lehmann, "
+            f"hodges_lehmann_shift or theil_sen of the library, which makes them"
+        )
+    if not is_possible or study.edge_grade != HONEST or study.settings.noise not in LAPLACE:
+        raise StudyError(
+            f"the cells of a pair median share epsilon under discrete Laplace noise, where "
+            f"everybody follows the protocol or tables are proved: protocol u-mpc or grid with "
+            f"noise {' or '.join(LAPLACE)}; got {study.protocol!r} with {study.settings.noise!r} "
+            f"and adversary {study.adversary!r}"
+        )
 
 
 def check_people(study: Study, *, is_possible: bool) -> None:
@@ -211,7 +243,9 @@ def check_several(study: Study, *, is_possible: bool) -> None:
     shapes: dict[str, tuple[str, str, int]] = {}
     for part in study.several:
         check_choice(
-            "estimator", part.estimator, tuple(sorted(set(ESTIMATORS) - {VECTOR, WITH_VARIANCE}))
+            "estimator",
+            part.estimator,
+            tuple(sorted(set(ESTIMATORS) - {VECTOR, WITH_VARIANCE, PAIR_MEDIAN})),
         )
         shape = (part.statistic, part.estimator, part.sums)
         if ESTIMATORS[part.estimator].sums != part.sums or shapes.get(part.name, shape) != shape:
@@ -399,7 +433,7 @@ def columns_of(
 ) -> tuple[str, ...] | None:
     """The fields that are the statistic's arguments, if a study computes exactly this statistic.
 
-    Parameters have their defaults, and the fields differ.
+    Parameters but thresholds have their defaults, and the fields differ.
 
     Args: study: of one value. stratum, place: the field of strata and the category that the kernels
         are inside of; empty without strata. weight: the field of weights; empty without weights.
@@ -412,8 +446,10 @@ def columns_of(
     texts = tuple(kernel.text for kernel in study.parsed_kernels)
     used = _order(kernel.expression for kernel in study.parsed_kernels)
     used = tuple(name for name in used if name not in (stratum, weight))
+    cuts = cuts_of(tuple(kernel.expression for kernel in study.parsed_kernels))
     for columns in _assignments(used, statistic):
-        if _kernels(statistic, columns, stratum, place, weight) == (texts, study.estimator):
+        found = _kernels(statistic, columns, stratum, place, weight, cuts)
+        if found == (texts, study.estimator):
             return columns
     return None
 
@@ -449,11 +485,17 @@ def _assignments(used: tuple[str, ...], statistic: Statistic) -> Iterable[tuple[
 
 @lru_cache(maxsize=64)
 def _kernels(
-    statistic: Statistic, columns: tuple[str, ...], stratum: str, place: int, weight: str
+    statistic: Statistic,
+    columns: tuple[str, ...],
+    stratum: str,
+    place: int,
+    weight: str,
+    cuts: tuple[Fraction, ...],
 ) -> tuple[tuple[str, ...], str] | None:
     """The library's kernels and estimator; None if a parameter of it has no default."""
+    given = {THRESHOLDS.name: cuts} if cuts and THRESHOLDS in statistic.parameters else None
     try:
-        found, estimator = statistic.expressions(columns), statistic.estimator
+        found, estimator = statistic.expressions(columns, given), statistic.estimator
         if weight:
             found, estimator = weighted(found, estimator, weight, statistic.degree)
         if stratum:

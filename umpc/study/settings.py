@@ -119,6 +119,11 @@ class Settings:
         return "all"
 
     @property
+    def is_joint(self) -> bool:
+        """Whether all sums have one ε together, by one joint sensitivity, and no sum a part."""
+        return False
+
+    @property
     def noise(self) -> str:
         """The name of the law by which noise is added."""
         return self.protocol

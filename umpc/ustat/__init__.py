@@ -15,6 +15,7 @@
 | `kernel.py` | a kernel with everything that follows from it and its schema |
 | `statistics/` | the library, from the mean to Bergsma and Dassios' tau* |
 | `estimators.py` | ratios, totals and entropies of the released means, with their errors |
+| `pair_quantiles.py` | disjoint cells of pairs, whose shares give medians and other quantiles |
 | `intervals.py` | the interval for the statistic on all sets: noise and sampling together |
 | `released_means.py` | the released means, and a bound of the variance that they leave |
 | `error_law.py` | the law of noise and sampling together |

@@ -34,6 +34,13 @@ from functools import partial
 from math import e, isfinite, log, log2, sqrt
 
 from umpc.errors import KernelError
+from umpc.ustat.pair_quantiles import (
+    MEDIAN,
+    curve_of,
+    error_of_share,
+    quantile_of,
+    spread_of,
+)
 
 QUANTILE = log(20) / sqrt(2)
 """A denominator is told from zero if it is above so many standard deviations of its noise.
@@ -48,6 +55,8 @@ WITH_VARIANCE = "mean_with_variance"
 """The estimator of a mean whose second sum gives the variance for a population."""
 VECTOR = "means"
 """The estimator whose result are the means themselves."""
+PAIR_MEDIAN = "pair_median"
+"""The estimator of the median of pairs' values, from shares of pairs between thresholds."""
 ANY = 0
 """Any number of sums."""
 
@@ -115,6 +124,7 @@ def estimate(
     noise_stds: Sequence[float],
     sampling_bounds: Sequence[float],
     sets: int,
+    ends: Sequence[float] = (),
 ) -> Estimate:
     """A statistic from its sums.
 
@@ -125,6 +135,7 @@ def estimate(
         sampling_bounds: upper bounds of each mean's standard deviation from taking some edges; 0
             for all edges.
         sets: the number of possible edges: C(n, k), or n0·n1 for two samples.
+        ends: the thresholds of a pair median, between the least and the largest possible value.
 
     Raises: KernelError for an unknown estimator, another number of sums than it takes, an infinite
     mean, or a negative error.
@@ -141,7 +152,7 @@ def estimate(
         if not (isfinite(mean) and noise >= 0 and sampling >= 0):
             raise KernelError(f"{name} takes finite means and errors of at least 0, got {numbers}")
     sums = [Sum(number, *row) for number, row in enumerate(numbers, 1)]
-    return estimator.compute(sums, sets)
+    return _pair_median(sums, ends) if name == PAIR_MEDIAN else estimator.compute(sums, sets)
 
 
 def find_estimator(name: str) -> Estimator:
@@ -232,6 +243,31 @@ def _difference(
     return compute([difference, *rest], sets)
 
 
+def _pair_median(sums: Sequence[Sum], ends: Sequence[float]) -> Estimate:
+    """The median, interpolated between two thresholds; no value beyond all thresholds."""
+    means, cuts = [each.mean for each in sums], len(ends) - 2
+    if len(sums) - cuts not in (1, 2):
+        raise KernelError(f"{PAIR_MEDIAN} takes disjoint cells of pairs, got {len(sums)} sum(s)")
+    rest = Sum(len(sums), 1 - means[-1], sums[-1].noise, 0.0)
+    if len(sums) - cuts == 2 and (withheld := _drowned([rest])):
+        return withheld
+    curve = curve_of(means, cuts)
+    if not curve[1] < MEDIAN < curve[-2]:
+        side, end = (
+            ("above the highest", ends[-2])
+            if curve[-2] <= MEDIAN
+            else ("below the lowest", ends[1])
+        )
+        note = f"no value: the median lies {side} threshold, {end:g}, or noise hides where"
+        return Estimate(None, None, None, f"{note}; take other thresholds, or more epsilon")
+    share = error_of_share([each.noise for each in sums], cuts, means, MEDIAN)
+    return Estimate(
+        quantile_of(curve, ends, MEDIAN),
+        spread_of(curve, ends, MEDIAN, share),
+        spread_of(curve, ends, MEDIAN, max(each.sampling for each in sums)),
+    )
+
+
 def _drowned(denominators: Sequence[Sum]) -> Estimate | None:
     """No value, where a denominator (or the logarithm's argument) cannot be told from zero.
 
@@ -267,5 +303,6 @@ ESTIMATORS = {
             for (name, base), log_name in zip(ENTROPIES.items(), ("log2", "ln"), strict=True)
         ),
         Estimator(VECTOR, ANY, "the means themselves", _vector),
+        Estimator(PAIR_MEDIAN, ANY, "the median of the pairs' values, by shares", _vector),
     )
 }

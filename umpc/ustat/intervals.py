@@ -37,8 +37,9 @@ from math import inf, isfinite, log, sqrt
 
 import numpy as np
 
-from umpc.ustat.error_law import Floats
+from umpc.ustat.error_law import ErrorLaw, Floats
 from umpc.ustat.estimators import DIFFERENCES, ENTROPIES, WITH_VARIANCE, log_of
+from umpc.ustat.pair_quantiles import MEDIAN, contrast, curve_of, quantile_interval, spread_of
 from umpc.ustat.released_means import Interval, ReleasedStatistic
 
 TAIL = 0.025
@@ -80,6 +81,8 @@ def covering_interval(
     Returns: (low, high). Where the means do not bound the statistic, its ends are those of all
         values that it can have; they are infinite where these have no bound either.
     """
+    if statistic.ends:
+        return pair_interval(statistic, MEDIAN, tail)
     search = _Search(estimator, statistic, tail * statistic.shown(estimator))
     least, most = search.range
     low, high = max(search.end(-1), least), min(search.end(1), most)
@@ -89,6 +92,21 @@ def covering_interval(
 def statistic_range(estimator: str, points: Floats, sets: int) -> Interval:
     """All values that the statistic can have; infinite where public numbers do not bound it."""
     return _in_own_unit(estimator, *possible_means(estimator, points), sets)
+
+
+def pair_interval(statistic: ReleasedStatistic, share: float, tail: float = TAIL) -> Interval:
+    """The interval for the value below which a share of pairs lies."""
+    means = [entry.mean for entry in statistic.sums]
+    return quantile_interval(statistic.law, means, statistic.ends, share, tail)
+
+
+def _pair_spread(statistic: ReleasedStatistic, error: Callable[[ErrorLaw], float]) -> float:
+    """A standard deviation of a pair median, from that of the share of pairs below it."""
+    means, cuts = [entry.mean for entry in statistic.sums], len(statistic.ends) - 2
+    curve = curve_of(means, cuts)
+    nearest = int(np.argmin(np.abs(curve[1:-1] - MEDIAN))) + 1
+    weights, constant = contrast(len(means), cuts, nearest, MEDIAN)
+    return spread_of(curve, statistic.ends, MEDIAN, error(statistic.law(list(weights), constant)))
 
 
 def _in_own_unit(estimator: str, low: float, high: float, sets: int) -> Interval:
@@ -152,9 +170,11 @@ def sampling_std(estimator: str, statistic: ReleasedStatistic, sets: int) -> flo
 
     It follows by the delta method. Args: as in `covering_interval`.
     """
+    if statistic.ends:
+        return _pair_spread(statistic, lambda law: law.sampling.std if law.sampling else 0.0)
     means = [entry.mean for entry in statistic.sums]
-    contrast, start = contrast_of(estimator, means)
-    return _slope(estimator, means, sets) * statistic.std(*contrast(start))
+    found, start = contrast_of(estimator, means)
+    return _slope(estimator, means, sets) * statistic.std(*found(start))
 
 
 def population_std(estimator: str, statistic: ReleasedStatistic, sets: int) -> float:
@@ -162,9 +182,11 @@ def population_std(estimator: str, statistic: ReleasedStatistic, sets: int) -> f
 
     It follows by the delta method. Args: as in `covering_interval`.
     """
+    if statistic.ends:
+        return _pair_spread(statistic, lambda law: law.normal)
     means = [entry.mean for entry in statistic.sums]
-    contrast, start = contrast_of(estimator, means)
-    return _slope(estimator, means, sets) * statistic.law(*contrast(start)).normal
+    found, start = contrast_of(estimator, means)
+    return _slope(estimator, means, sets) * statistic.law(*found(start)).normal
 
 
 def _slope(estimator: str, means: Sequence[float], sets: int) -> float:

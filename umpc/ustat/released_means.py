@@ -58,6 +58,7 @@ from umpc.ustat.error_law import (
 )
 from umpc.ustat.estimators import ENTROPIES, QUANTILE
 from umpc.ustat.kernel import Kernel
+from umpc.ustat.pair_quantiles import cuts_of
 
 Interval = tuple[float, float]
 
@@ -80,6 +81,8 @@ def joint_values(kernels: Sequence[Kernel]) -> Floats:
 
     Those of one kernel are the ends of its interval.
     """
+    if cuts_of(tuple(kernel.expression for kernel in kernels)):
+        return np.eye(len(kernels))
     if len(kernels) > 1:
         from umpc.ustat.joint_values import values_together
 
@@ -124,12 +127,14 @@ class ReleasedStatistic:
         for statistics of these records and not of their population.
     edges: |E|; 0 where the means are not those of |E| different sets.
     largest: no combination of mean 0 has a larger variance; infinite where nothing more is known.
+    ends: of a pair median, as `estimate` takes them.
     """
 
     sums: Sequence[ReleasedSum]
     points: Floats
     population: float = 0.0
     edges: int = 0
+    ends: Sequence[float] = ()
     largest: float = inf
 
     @property
@@ -140,7 +145,8 @@ class ReleasedStatistic:
     @property
     def noise_alone(self) -> ReleasedStatistic:
         """The statistic on the sampled sets, whose only error is the noise."""
-        return ReleasedStatistic([replace(each, sampling=0.0) for each in self.sums], self.points)
+        sums = [replace(each, sampling=0.0) for each in self.sums]
+        return ReleasedStatistic(sums, self.points, ends=self.ends)
 
     def law(self, weights: Sequence[float], constant: float) -> ErrorLaw:
         """The law of the error of Σ weight·mean − constant, if its true value is 0."""
@@ -195,7 +201,7 @@ class ReleasedStatistic:
     def _variance(self, values: Floats) -> float:
         """The largest variance of a combination with these values at the points and mean 0."""
         widest = min(float(-values.min() * values.max()), self.largest)
-        if len(self.sums) == 1:
+        if len(self.sums) == 1 or self.ends:
             return widest
         boxes = [entry.near(self.population) for entry in self.sums[1:]]
         return min(widest, largest_square(values, self.points[:, 1:], boxes, widest))

@@ -60,6 +60,7 @@ class BellTwoPc(UMpc):
     """A noisy value of every pair, garbled between its two nodes."""
 
     settings: type[Settings] = BellTwoPcSettings
+    shares_cells = False
     samplings = StudyProtocol.samplings
     adversaries = (HONEST,)
     protects_people = False

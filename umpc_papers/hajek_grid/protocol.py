@@ -49,6 +49,7 @@ class HajekGridProtocol(GridProtocol):
     """A noisy sum over all pairs, with noise for a private bound of its local sensitivity."""
 
     settings: type[Settings] = HajekGridSettings
+    shares_cells = False
     adversaries: tuple[str, ...] = (HONEST,)
     """The scale of the second answer's noise follows from shares, also from those of a liar."""
     chosen_by: Mapping[str, str] = MappingProxyType({})

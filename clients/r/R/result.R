@@ -55,7 +55,53 @@ results_of_parts <- function(report, text, data_name) {
     result
   })
   names(results) <- vapply(parts, part_name, "")
-  structure(results, class = "umpc_results")
+  structure(results, class = "umpc_results", matrix = report$matrix)
+}
+
+# The statistic of every pair of columns, of a study with `matrix = true`.
+umpc_matrix <- function(results) {
+  found <- attr(results, "matrix")
+  if (is.null(found)) {
+    fail("a result of one statistic of every pair of columns was expected: a study with matrix = true")
+  }
+  columns <- unlist(found$columns)
+  rows <- function(values) {
+    numbers <- unlist(lapply(values, lapply, function(each) if (is.null(each)) NA_real_ else each))
+    if (is.null(numbers)) {
+      return(NULL)
+    }
+    matrix(as.numeric(numbers), length(columns), byrow = TRUE, dimnames = list(columns, columns))
+  }
+  keys <- c("values", "low", "high", "p_values", "holm", "nearest")
+  structure(
+    c(lapply(stats::setNames(found[keys], keys), rows), found[c("statistic", "moved")]),
+    class = "umpc_matrix"
+  )
+}
+
+print.umpc_matrix <- function(x, ...) {
+  cat(sprintf("Private %s of %d columns\n\n", x$statistic, nrow(x$values)))
+  print(round(x$values, 3), ...)
+  cat("\np-values, corrected by Holm's method\n\n")
+  print(signif(x$holm, 3), ...)
+  if (x$moved > 0) {
+    cat(sprintf("\nThe nearest correlation matrix differs by up to %s.\n", signif(x$moved, 2)))
+  }
+  invisible(x)
+}
+
+plot.umpc_matrix <- function(x, ...) {
+  count <- nrow(x$values)
+  old <- graphics::par(mar = c(7, 7, 2, 1))
+  on.exit(graphics::par(old))
+  colors <- grDevices::colorRampPalette(c("#d9814f", "white", "#5b8fc9"))(101)
+  graphics::image(
+    seq_len(count), seq_len(count), t(pmin(pmax(x$values, -1), 1)[count:1, , drop = FALSE]),
+    zlim = c(-1, 1), col = colors, axes = FALSE, xlab = "", ylab = "", main = x$statistic
+  )
+  graphics::axis(1, seq_len(count), colnames(x$values), las = 2)
+  graphics::axis(2, seq_len(count), rev(rownames(x$values)), las = 2)
+  invisible(x)
 }
 
 # A value's statistic, with its stratum if it has one.

@@ -176,6 +176,9 @@ class StudyProtocol(ABC):
     estimates_variance: bool = False
     """Whether a kernel of pairs may be released over triples, with a sum for its variance."""
 
+    shares_cells: bool = False
+    """Whether disjoint cells of pairs share ε, under discrete Laplace noise in each."""
+
     @property
     def name(self) -> str:
         return name_of(self.settings)

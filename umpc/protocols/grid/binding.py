@@ -98,7 +98,7 @@ def statistic_of_grid(study: Study, columns: Columns, first: int) -> float | Non
         multiplied = ring.decode(ring.encode(public + form.own(table)))
         means.append(float(multiplied // factor * kernel.unit / sizes.sets))
     zeros = [0.0] * len(means)
-    return estimate(study.estimator, means, zeros, zeros, sizes.sets).value
+    return estimate(study.estimator, means, zeros, zeros, sizes.sets, study.pair_ends).value
 
 
 def ring_of(sizes: Sizes) -> Ring:

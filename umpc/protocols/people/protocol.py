@@ -57,6 +57,7 @@ class PeopleProtocol(GridProtocol):
     """Noisy sums over people who have one value each, and send one message."""
 
     settings: type[Settings] = PeopleSettings
+    shares_cells = False
     adversaries: tuple[str, ...] = (HONEST, LYING_NODES)
     chosen_by: Mapping[str, str] = MappingProxyType({})
     protects_people = False

@@ -32,6 +32,7 @@ from umpc.study.document import Study
 from umpc.study.parts import changed_at_once
 from umpc.study.settings import edge_change, edge_interval
 from umpc.study.sizes import Member, Sizes
+from umpc.ustat.estimators import PAIR_MEDIAN
 from umpc.ustat.sampling import pairings_of
 
 NodeNoise = DistributedLaplace | SkellamShare
@@ -145,7 +146,8 @@ def _event_of(laws: Sequence[SumNoise], study: Study) -> Event | None:
     epsilon = noisy[0].epsilon
     if len(laws) > 1:  # a record changes the sums of so many strata
         # several strata change together
-        epsilon *= changed_at_once(study.degree, len(laws))
+        is_cells = study.estimator == PAIR_MEDIAN
+        epsilon *= 2 if is_cells else changed_at_once(study.degree, len(laws))
     if isinstance(noisy[0], CommitteeNoise):
         own = sum((law.delta for law in noisy if isinstance(law, CommitteeNoise)), Fraction(0))
         return ApproximateEvent(epsilon, own)

@@ -97,6 +97,7 @@ class UMpc(StudyProtocol):
     protects_people = True
     takes_several = True
     estimates_variance = True
+    shares_cells = True
 
     def has_links(self, study: Study) -> bool:
         return len(study.nodes) > 1 and (study.degree > 1 or study.coins != "none")

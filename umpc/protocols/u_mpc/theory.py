@@ -51,7 +51,9 @@ def error_of_sums(
     units = [float(kernel.unit) / sizes.edges for kernel in study.parsed_kernels]
     # errors of means, in the statistic's unit
     stds = [law.std * unit for law, unit in zip(laws, units, strict=True)]
-    released = estimate(study.estimator, list(table.means), stds, [0.0] * len(stds), sizes.sets)
+    zeros = [0.0] * len(stds)
+    means = list(table.means)
+    released = estimate(study.estimator, means, stds, zeros, sizes.sets, study.pair_ends)
     if released.value is None and table.statistic is not None:
         raise StudyError(f"the report is expected to have {released.note}")
     # delta method: independent noises add up in squares

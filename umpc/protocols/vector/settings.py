@@ -88,6 +88,15 @@ class VectorSettings(ProtocolSettings, frozen=True, kw_only=True, tag="vector"):
     steps: Annotated[
         int, describe("The number of steps that epsilon and delta are for, all together.")
     ] = 1
+    matrix: Annotated[
+        bool | msgspec.UnsetType,
+        describe("The statistic of every pair of the columns, as one matrix: 2 to 20 columns."),
+    ] = msgspec.UNSET
+    """Studies without it have the identity, and the course, that they had before."""
+
+    @property
+    def is_joint(self) -> bool:
+        return True
 
     def computed(self, kernels: tuple[str, ...]) -> tuple[str, ...]:
         """The loss with everything but the weights, which differ from step to step."""
@@ -171,6 +180,11 @@ def check_settings(study: Study) -> None:
     _check_helpers(settings)
     _check_course(settings)
     _check_loss(study, settings)
+    if settings.matrix is True and (settings.loss or not study.several):
+        raise StudyError(
+            "matrix = true goes with a statistic of two columns, such as kendall_tau, and with "
+            "2 to 20 columns; leave it out of other studies"
+        )
 
 
 def _check_helpers(settings: VectorSettings) -> None:

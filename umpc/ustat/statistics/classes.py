@@ -19,15 +19,18 @@ them for pairs of yes and no). One sum of u − v would have twice the range of 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import reduce
 from itertools import permutations
 from operator import add, xor
 from typing import Any, TypeAlias
 
+from umpc.ustat.pair_quantiles import cells
 from umpc.ustat.statistics.statistic import (
     SCORES_HIGHER,
     THREE_CLASSES,
+    THRESHOLDS,
     TWO_CLASSES,
     FieldRule,
     KernelFunction,
@@ -42,6 +45,10 @@ Orders: TypeAlias = tuple[Any, Any]
 
 def _auc(score: str) -> KernelFunction:
     return lambda a, b: (sign(a[score] - b[score]) + 1) / 2
+
+
+def _hodges_lehmann_shift(x: str, thresholds: Sequence[Fraction]) -> KernelFunction:
+    return lambda a, b: cells(lambda c: a[x] - b[x] < c, thresholds)
 
 
 def _auc_null_variance(first: int, second: int) -> Fraction:
@@ -124,6 +131,16 @@ _LINEAR = (
 )
 
 CLASSES = (
+    Statistic(
+        "hodges_lehmann_shift",
+        "Hodges and Lehmann's shift: the median of the differences of two classes' records",
+        ("x",),
+        "Hodges & Lehmann 1963, of two samples",
+        _hodges_lehmann_shift,
+        estimator="pair_median",
+        sampling="two_sample",
+        parameters=(THRESHOLDS,),
+    ),
     Statistic(
         "auc",
         "Area under the ROC curve, public labels: the second category scores above the first",

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import reduce
 from itertools import permutations
 from operator import add, xor
 from typing import Any
 
+from umpc.ustat.pair_quantiles import cells
 from umpc.ustat.statistics.statistic import (
+    THRESHOLDS,
     TWO_CLASSES,
     FieldRule,
     KernelFunction,
@@ -28,6 +31,15 @@ def _kendall_tau(x: str, y: str) -> KernelFunction:
 def _kendall_null_variance(n: int) -> Fraction:
     """The variance of tau-a by Kendall 1938."""
     return Fraction(2 * (2 * n + 5), 9 * n * (n - 1))
+
+
+def _theil_sen(x: str, y: str, thresholds: Sequence[Fraction]) -> KernelFunction:
+    def kernel(a: Any, b: Any) -> Any:
+        apart = a[x] - b[x]
+        rise = sign(apart) * (a[y] - b[y])
+        return cells(lambda c: rise < c * abs(apart), thresholds, a[x] != b[x])
+
+    return kernel
 
 
 def _kendall_tau_b(x: str, y: str) -> KernelFunction:
@@ -142,7 +154,24 @@ def _tau_star_null_variance(n: int) -> Fraction:
     return Fraction(8 * (3 * n * n + 5 * n - 18), 75 * n * (n - 1) * (n - 2) * (n - 3))
 
 
+SYMMETRIC = (
+    "kendall_tau",
+    "kendall_tau_b",
+    "spearman_rho",
+    "spearman_rho_b",
+    "phi_coefficient",
+)
+"""The statistics that are equal for (x, y) and (y, x): a matrix has them for all pairs."""
 DEPENDENCE = (
+    Statistic(
+        "theil_sen",
+        "Theil and Sen's slope: the median of the slopes of y over x of pairs that differ in x",
+        ("x", "y"),
+        "Theil 1950; Sen 1968",
+        _theil_sen,
+        estimator="pair_median",
+        parameters=(THRESHOLDS,),
+    ),
     Statistic(
         "covariance",
         "Covariance, unbiased",

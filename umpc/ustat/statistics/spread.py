@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
+from umpc.ustat.pair_quantiles import cells
 from umpc.ustat.statistics.statistic import (
+    THRESHOLDS,
     FieldRule,
     KernelFunction,
     Parameter,
@@ -47,6 +50,10 @@ def _wilcoxon_signed_rank(x: str) -> KernelFunction:
 def _wilcoxon_null_variance(n: int) -> Fraction:
     """The variance of a U-statistic by Hoeffding 1948, 5.18, with ζ1 = 1/12 and ζ2 = 1/4."""
     return Fraction(2 * n - 1, 6 * n * (n - 1))
+
+
+def _hodges_lehmann(x: str, thresholds: Sequence[Fraction]) -> KernelFunction:
+    return lambda a, b: cells(lambda c: (a[x] + b[x]) / 2 < c, thresholds)
 
 
 def _triples_skewness(x: str) -> KernelFunction:
@@ -137,6 +144,15 @@ SPREAD = (
         "Tukey 1949: pairs whose sum is positive, zero counted half",
         _wilcoxon_signed_rank,
         null_variance=_wilcoxon_null_variance,
+    ),
+    Statistic(
+        "hodges_lehmann",
+        "Hodges and Lehmann's location: the median of the means of two records",
+        ("x",),
+        "Hodges & Lehmann 1963, over pairs of different records",
+        _hodges_lehmann,
+        estimator="pair_median",
+        parameters=(THRESHOLDS,),
     ),
     Statistic(
         "triples_skewness",

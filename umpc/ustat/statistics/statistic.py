@@ -16,6 +16,7 @@ from umpc.ustat.tracing import trace_all
 KernelFunction: TypeAlias = Callable[..., Any]
 """A Python function over the records of an edge, which `tracing.py` turns into expressions."""
 
+MOST_LISTED = 127
 MAX_NUMBER = 40
 """The most characters of a parameter's number, and its largest decimal exponent."""
 
@@ -29,6 +30,8 @@ class Parameter:
         per_column: whether it is a list with one number for each feature column. A single number
             then stands for all of them.
         positive, whole: whether it must be above 0, and whether it must be a whole number.
+        ascending: whether it is a list of 1 to MOST_LISTED ascending numbers, or these as text with
+            blanks between them.
     """
 
     name: str
@@ -36,6 +39,7 @@ class Parameter:
     per_column: bool = False
     positive: bool = False
     whole: bool = False
+    ascending: bool = False
 
     def read(self, given: Any, columns: int) -> Fraction | tuple[Fraction, ...]:
         """The parameter's number; with per_column, one number for each feature column.
@@ -43,6 +47,15 @@ class Parameter:
         Args: given: as a study document has it. columns: the number of feature columns.
         Raises: KernelError where it is no such number, or there are too many or too few.
         """
+        if self.ascending:
+            texts = given if isinstance(given, list | tuple) else str(given).split()
+            found = tuple(map(self._number, texts))
+            if not 1 <= len(found) <= MOST_LISTED or list(found) != sorted(set(found)):
+                raise KernelError(
+                    f"{self.name} are 1 to {MOST_LISTED} ascending numbers, each once, such as "
+                    f'["-1", "0", "1/2"]; got {len(found)}: {str(given)[:MAX_NUMBER]}'
+                )
+            return found
         if not self.per_column:
             return self._number(given)
         listed = given if isinstance(given, list | tuple) else [given] * columns
@@ -71,6 +84,8 @@ class Parameter:
         return not self.whole or number.denominator == 1
 
 
+THRESHOLDS = Parameter("thresholds", default="-1 0 1", ascending=True)
+"""Public thresholds of a pair median. A study without them takes them from its fields' bounds."""
 TWO_CLASSES, THREE_CLASSES = 2, 3
 SCORES_HIGHER = "{high} should score above {low}"
 

@@ -109,3 +109,23 @@ test_that("logicals, and levels and columns with commas, give the values of R", 
     "there is no statistic 'kendal_tau'; the nearest is 'kendall_tau'", class = "umpc_error"
   )
 })
+
+test_that("a report of all pairs of columns is a matrix, with the p-values of p.adjust", {
+  skip_without_umpc()
+  frames <- sites()
+  result <- umpc_estimate(
+    "kendall_tau", frames, c("age", "balance", "days"), BOUNDS[c("age", "balance", "days")],
+    epsilon = LOUD, protocol = "vector", delta = "1e-6", matrix = TRUE, edges = "all"
+  )
+  found <- umpc_matrix(result)
+  own <- pooled()[c("age", "balance", "days")]
+  expect_equal(found$values, cor(own, method = "kendall"), tolerance = 0.02)
+  upper <- upper.tri(found$values)
+  expect_equal(found$holm[upper], p.adjust(found$p_values[upper], "holm"), tolerance = 1e-9)
+  expect_true(isSymmetric(found$nearest) && all(diag(found$nearest) == 1))
+  expect_output(print(found), "Holm")
+  grDevices::pdf(NULL)
+  expect_invisible(plot(found))
+  grDevices::dev.off()
+  expect_error(umpc_matrix(exact("kendall_tau", c("age", "balance"))), class = "umpc_error")
+})
