@@ -9,6 +9,7 @@ import pytest
 
 import umpc
 from umpc.errors import KernelError, StudyError
+from umpc.node.policy import computes
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.released_means import joint_values
 from umpc.ustat.schema import FieldSchema, Schema
@@ -17,6 +18,7 @@ from umpc.ustat.strata import ONE, product_of, restricted, weighted, without_wei
 from umpc.ustat.text import from_text, to_text
 
 LOUD = 10**9
+DEALT = {"dealer": {"dealer": "c:1"}, "weight": "w"}
 RECORDS = 24
 RNG = np.random.default_rng(50)
 X = RNG.integers(0, 9, RECORDS)
@@ -159,3 +161,16 @@ def test_a_label_of_other_numbers_is_refused_with_weights_too():
     BOUNDS["status"] = (1, 2)
     with pytest.raises(umpc.errors.RangeError, match="the label of auc_private"):
         estimate("auc_private", ["x", "status"])
+
+
+def test_an_allow_list_of_statistics_does_not_admit_the_weighted_one():
+    given = {"x": (0, 9, 1), "y": (0, 9, 1), "w": (0, 3, "0.5")}
+    facts = {"epsilon": 1, "nodes": {"north": "a:1", "south": "b:1"}, "identity": "."}
+    tau, weighted_tau = (
+        umpc.Study(
+            "s", "kendall_tau", ["x", "y"], bounds={n: given[n] for n in names}, **facts, **more
+        ).file.study("coordinator")
+        for names, more in (("xy", {"dealer": {"dealer": "c:1"}}), ("xyw", DEALT))
+    )
+    assert computes(tau, LIBRARY["kendall_tau"])
+    assert not any(computes(weighted_tau, each) for each in LIBRARY.values())
