@@ -450,9 +450,7 @@ def write_node_file(
     table = given.absolute() if given else Path("data.csv")
     if table.is_relative_to(folder.absolute()):
         table = table.relative_to(folder.absolute())
-    text = configured(
-        name, table=str(table), epsilon=epsilon or "5", place=place, is_open=is_open
-    )
+    text = configured(name, table=str(table), epsilon=epsilon or "5", place=place, is_open=is_open)
     write_public(path, text.encode())
     lacking = [] if given else ["path under [data]"]
     lacking += [] if epsilon else ["epsilon under [budget]"]
