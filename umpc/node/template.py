@@ -48,9 +48,9 @@ def configured(
 ) -> str:
     """Return the example with a site's own values in the keys that have no default.
 
-    Args: table: a path, relative to the file's folder or absolute. epsilon: exact text. place: where
-        the node listens, or the hub that it dials. is_open: no person is asked before a study, for
-        trials.
+    Args: table: a path, relative to the file's folder or absolute. epsilon: exact text. place:
+        where the node listens, or the hub that it dials. is_open: no person is asked before a
+        study, for trials.
     """
     changed = template(name)
     values = {
