@@ -46,7 +46,7 @@ WRONG = {
     "a further failure": ("increase(", "0 * increase("),
     "a refusal": ("|PolicyRefused", ""),
 }
-"""What a rule without this part gets wrong."""
+"""Case → a part of a rule, and another text in its place that gets the case wrong."""
 
 
 def promtool(*words: object) -> subprocess.CompletedProcess[str]:
