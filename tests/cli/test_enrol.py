@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import tomllib
 from pathlib import Path
 
 import click
@@ -16,6 +18,7 @@ from umpc.enrolment.register import Register, RequestReceiver
 from umpc.enrolment.texts import Request
 from umpc.errors import CertificateError, ConfigError
 from umpc.node.config import load_node_config
+from umpc.transport.addresses import parse_hub
 from umpc.transport.certificates import load_key
 from umpc.transport.identity import load_identity
 
@@ -118,6 +121,39 @@ def test_other_roles_finish_without_naming_their_role_and_a_lost_admission_is_pr
     run("ca", "revoke", *here, "a", "--role", "dealer")
     with pytest.raises(CertificateError, match="invite the site again"):
         run("enrol", "approve", request, *here)
+
+
+def test_a_hub_is_a_member_and_the_others_join_behind_it(authority, tmp_path):
+    here, relay = ("--authority", authority), ("--folder", tmp_path / "relay")
+
+    def admitted(name, role, *own):
+        invitation, _ = run("enrol", "invite", name, "--role", role, *here)
+        request, _ = run("enrol", "join", invitation, *own)
+        admission, _ = run("enrol", "approve", request, *here, answer="y\n")
+        return run("enrol", "finish", admission, *own[:2])[0]
+
+    said = admitted("relay", "hub", *relay, "--address", "hub.org:7443")
+    identity = tmp_path / "relay/hub"
+    assert f"umpc hub start --identity {identity} --listen 0.0.0.0:7443" in said
+    assert load_identity(identity, "hub").name == "relay"
+    told = run("enrol", "members", *here)[0]
+    assert "# hub 'relay', relay@hub.org:7443\n" in told
+    hub = re.search(r"# hub .*, (.*)", told)[1]
+    (tmp_path / "north").mkdir()
+    (tmp_path / "north/data.csv").write_text("age\n1\n")
+    for name, role in (("north", "node"), ("dealer", "dealer")):
+        admitted(name, role, "--folder", tmp_path / name, "--hub", hub)
+    config = load_node_config(tmp_path / "north/node.toml")
+    assert config.hub == parse_hub(hub)
+    told = tomllib.loads(run("enrol", "members", *here)[0])
+    assert told["nodes"] == [{"name": "north", "address": f"hub:{hub}"}]
+    assert told["dealer"] == {"name": "dealer", "address": f"hub:{hub}"}
+    for other in (("--address", "n.org:1"), ("--listen", "0.0.0.0:1")):
+        with pytest.raises(click.UsageError, match="--hub excludes --address and --listen"):
+            run("enrol", "join", "--name", "n", "--folder", tmp_path / "n", "--hub", hub, *other)
+    with pytest.raises(ConfigError, match="expected NAME@HOST:PORT"):
+        run("enrol", "join", "--name", "n", "--folder", tmp_path / "n", "--hub", "hub.org:7443")
+    assert not (tmp_path / "n").exists()
 
 
 def test_no_text_is_to_be_sent_to_a_site_that_waits_on_the_line(authority, tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -13,13 +14,22 @@ import pytest
 import yaml
 
 import umpc
-from umpc.cli import serve
+from umpc.cli import main
 from umpc.node.config import load_node_config
 from umpc.node.config_section import IDENTITY_FILES
 
 ROOT = Path(umpc.__file__).parents[1]
 BASE = ROOT / "deploy" / "kubernetes"
-ROLES = ("node", "dealer")
+HELPERS = ("dealer", "shuffler", "hub")
+ROLES = ("node", *HELPERS, "authority")
+MEASURED = ("node", *HELPERS)
+"""Roles with metrics and a health of their own."""
+PORTS = {"hub": 7443, "authority": 7101}
+"""The port of a role, where it is not 7100."""
+OUT = {"node": {53, 7100, 7443}, "hub": {53}, "authority": set()}
+"""The ports that a role may call; a dealer and a shuffler may call name servers and a hub."""
+WRITABLE = {"node": {"ledger", "tmp"}, "authority": {"authority", "tmp"}}
+PROBES = ("startupProbe", "livenessProbe", "readinessProbe")
 VERSION = "1.31"
 SCHEMAS = "kustomize.config.k8s.io/v1beta1"
 
@@ -38,7 +48,7 @@ def objects(role: str) -> dict[str, dict]:
 
 
 def workload(role: str) -> dict:
-    return objects(role)["StatefulSet" if role == "node" else "Deployment"]
+    return objects(role)["Deployment" if role in HELPERS else "StatefulSet"]
 
 
 @pytest.mark.parametrize("role", ROLES)
@@ -54,21 +64,26 @@ def test_the_objects_fit_kubernetes_own_schemas(role):
 @pytest.mark.parametrize("role", ROLES)
 def test_the_pod_has_no_rights(role):
     pod = workload(role)["spec"]["template"]["spec"]
-    (container,) = pod["containers"]
     assert pod["securityContext"]["runAsNonRoot"] and pod["securityContext"]["runAsUser"] > 0
     assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
     assert pod["automountServiceAccountToken"] is False
+    for container in (*pod["containers"], *pod.get("initContainers", ())):
+        has_no_rights(container)
+        mounts = container["volumeMounts"]
+        writable = {each["name"] for each in mounts if not each.get("readOnly")}
+        assert writable == WRITABLE.get(role, {"tmp"})
+    assert not pod.keys() & {"hostNetwork", "hostPID", "hostIPC"}
+    assert not any("hostPath" in volume for volume in pod["volumes"])
+    secrets = [each["secret"]["defaultMode"] for each in pod["volumes"] if "secret" in each]
+    assert secrets == [0o440] * (role in MEASURED), "root's, readable for the process's group"
+
+
+def has_no_rights(container: dict) -> None:
     assert container["securityContext"] == {
         "allowPrivilegeEscalation": False,
         "readOnlyRootFilesystem": True,
         "capabilities": {"drop": ["ALL"]},
     }
-    assert not pod.keys() & {"hostNetwork", "hostPID", "hostIPC"}
-    assert not any("hostPath" in volume for volume in pod["volumes"])
-    writable = {each["name"] for each in container["volumeMounts"] if not each.get("readOnly")}
-    assert writable == ({"ledger", "tmp"} if role == "node" else {"tmp"})
-    (secret,) = (each["secret"] for each in pod["volumes"] if "secret" in each)
-    assert secret["defaultMode"] == 0o440, "root's, readable for the process's group"
     assert container["resources"]["limits"].keys() == {"memory"}
 
 
@@ -79,15 +94,20 @@ def test_one_port_is_open_and_the_probes_ask_the_health_of_the_process(role):
     (container,) = pod["spec"]["containers"]
     policy = found["NetworkPolicy"]["spec"]
     assert policy["policyTypes"] == ["Ingress", "Egress"]
-    assert policy["ingress"] == [{"ports": [{"protocol": "TCP", "port": 7100}]}]
+    port = PORTS.get(role, 7100)
+    assert policy["ingress"] == [{"ports": [{"protocol": "TCP", "port": port}]}]
     out = {each["port"] for rule in policy["egress"] for each in rule["ports"]}
-    assert out == ({53, 7100, 7443} if role == "node" else {53, 7443})
+    assert out == OUT.get(role, {53, 7443})
     labels = pod["metadata"]["labels"]
     assert policy["podSelector"] == workload(role)["spec"]["selector"] == {"matchLabels": labels}
     assert found["Service"]["spec"]["selector"] == labels
-    assert [each["containerPort"] for each in container["ports"]] == [7100]
+    assert [each["containerPort"] for each in container["ports"]] == [port]
+    if role not in MEASURED:
+        for probe in PROBES:
+            assert container[probe]["tcpSocket"] == {"port": container["ports"][0]["name"]}
+        return
     local = container["args"][container["args"].index("--metrics") + 1]
-    for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
+    for probe in PROBES:
         python, option, program = container[probe]["exec"]["command"]
         compile(program, probe, "exec")
         assert (python, option) == ("python", "-c") and f"http://{local}/healthz" in program
@@ -98,15 +118,24 @@ def test_one_port_is_open_and_the_probes_ask_the_health_of_the_process(role):
 @pytest.mark.parametrize("role", ROLES)
 def test_the_container_starts_its_role(role):
     (container,) = workload(role)["spec"]["template"]["spec"]["containers"]
-    group, start, *options = container["args"]
-    assert (group, start) == (role, "start")
-    command = getattr(serve, role).commands["start"]
+    parses(role, container["args"])
+
+
+def parses(role: str, words: list[str]) -> None:
+    """Check that these are words of the command that starts a role, with options that it has."""
+    name, verb, *options = words
+    assert (name, verb) == (("enrol", "listen") if role == "authority" else (role, "start"))
+    group = main.umpc.get_command(click.Context(main.umpc), name)
+    command = group.commands[verb]
     with click.Context(command) as context:
-        command.parse_args(context, options)
+        command.parse_args(context, list(options))
+    place = context.params.get("listen") or context.params.get("address")
+    assert role == "node" or place == f"0.0.0.0:{PORTS.get(role, 7100)}"
 
 
-def test_the_ledger_outlives_the_pod_and_has_one_writer():
-    spec = workload("node")["spec"]
+@pytest.mark.parametrize("role", ["node", "authority"])
+def test_what_must_never_be_lost_outlives_the_pod_and_has_one_writer(role):
+    spec = workload(role)["spec"]
     (claim,) = spec["volumeClaimTemplates"]
     assert claim["spec"]["accessModes"] == ["ReadWriteOncePod"] and spec["replicas"] == 1
     assert set(spec["persistentVolumeClaimRetentionPolicy"].values()) == {"Retain"}
@@ -127,14 +156,56 @@ def test_the_configuration_fits_the_places_of_the_pod(tmp_path):
     assert loaded.identity == tmp_path / "identity" and loaded.listen == "0.0.0.0:7100"
 
 
-def test_kustomize_builds_the_bases_where_it_is_at_hand():
+@pytest.mark.parametrize("role", ROLES)
+def test_kustomize_builds_the_bases_where_it_is_at_hand(role):
+    for each in built(BASE / role):
+        if each["kind"] in ("Deployment", "StatefulSet"):
+            assert containers(each)[role]["image"] == f"umpc:{umpc.__version__}"
+
+
+def built(folder: Path) -> list[dict]:
+    """The objects that kustomize makes of a folder; none where there is no kubectl."""
     kubectl = shutil.which("kubectl")
-    for role in ROLES if kubectl else ():
-        built = subprocess.run([kubectl, "kustomize", BASE / role], capture_output=True, text=True)
-        assert built.returncode == 0, built.stderr
-        kinds = [each["kind"] for each in yaml.safe_load_all(built.stdout)]
-        assert set(kinds) >= objects(role).keys()
-        assert f"image: umpc:{umpc.__version__}" in built.stdout
+    if kubectl is None:
+        return []
+    made = subprocess.run([kubectl, "kustomize", folder], capture_output=True, text=True)
+    assert made.returncode == 0, made.stderr
+    found = list(yaml.safe_load_all(made.stdout))
+    assert found
+    return found
+
+
+def containers(workload: dict) -> dict[str, dict]:
+    return {each["name"]: each for each in workload["spec"]["template"]["spec"]["containers"]}
+
+
+@pytest.mark.parametrize("role", MEASURED)
+def test_the_component_of_metrics_puts_an_agent_beside_a_role(role, tmp_path):
+    """The patches name places of the bases; kubectl, where it is at hand, makes the change."""
+    (tmp_path / "kustomization.yaml").write_text(
+        f"apiVersion: {SCHEMAS}\nkind: Kustomization\n"
+        f"resources: [{os.path.relpath(BASE / role, tmp_path)}]\n"
+        f"components: [{os.path.relpath(BASE / 'metrics', tmp_path)}]\n"
+    )
+    kinds = {each["kind"]: each for each in built(tmp_path)}
+    patch = yaml.safe_load((BASE / "metrics" / "agent.yaml").read_text())
+    pod = workload(role)["spec"]["template"]["spec"]
+    for each in patch:
+        assert each["path"].removeprefix("/spec/template/spec/").removesuffix("/-") in pod
+    (agent,) = (each["value"] for each in patch if "image" in each["value"])
+    has_no_rights(agent)
+    settings = yaml.safe_load((BASE / "metrics" / "prometheus.yml").read_text())
+    (scraped,) = settings["scrape_configs"]
+    (own,) = (each for each in pod["containers"] if each["name"] == role)
+    local = own["args"][own["args"].index("--metrics") + 1]
+    assert [each["targets"] for each in scraped["static_configs"]] == [[local]]
+    for each in kinds.values():
+        kubernetes_validate.validate(each, VERSION, strict=True)
+        if each["kind"] in ("Deployment", "StatefulSet"):
+            assert containers(each).keys() == {role, "metrics"}
+        if each["kind"] == "NetworkPolicy":
+            out = {port["port"] for rule in each["spec"]["egress"] for port in rule["ports"]}
+            assert out == OUT.get(role, {53, 7443}) | {9090}
 
 
 def test_compose_keeps_the_ledger_of_a_site_and_gives_it_no_rights():
@@ -148,3 +219,20 @@ def test_compose_keeps_the_ledger_of_a_site_and_gives_it_no_rights():
     example = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
     for build in (node["build"], example["x-member"]["build"]):
         assert f" AS {build['target']}\n" in stages
+
+
+def test_compose_starts_every_other_role_without_rights():
+    file = yaml.safe_load((ROOT / "deploy" / "compose" / "roles.yml").read_text())
+    assert file["services"].keys() == set(ROLES) - {"node"}
+    for role, service in file["services"].items():
+        parses(role, service["command"])
+        assert service["profiles"] == [role], "nothing starts unless it is named"
+        assert service["read_only"] and service["cap_drop"] == ["ALL"]
+        assert service["security_opt"] == ["no-new-privileges:true"]
+        assert (
+            service["image"] == f"umpc:{umpc.__version__}" and service["build"]["target"] == "site"
+        )
+        (volume,) = service["volumes"]
+        assert volume.endswith(":ro") == (role in HELPERS)
+        port = PORTS.get(role, 7100)
+        assert service["ports"] == [f"${{PORT:-{port}}}:{port}"]

@@ -112,6 +112,7 @@ def test_health_says_which_check_fails_and_no_more(metrics):
         with monitored("127.0.0.1:0", metrics.registry, first_fault(*checks)) as address:
             status, text = get(address, "/healthz")
             assert (status, text[: len(expected[1])]) == expected and "/home" not in text
+            assert scraped(get(address, "/metrics")[1])["umpc_healthy",] == (status == 200)
             assert get(address, "/anything")[0] == 404
 
 
@@ -153,7 +154,8 @@ def test_a_page_of_the_web_reads_nothing_and_slow_callers_hold_nobody_up(metrics
 
 def test_the_dashboard_asks_only_for_metrics_that_exist(metrics):
     board = json.loads(DASHBOARD.read_text())
-    exported = {s.name for family in metrics.registry.collect() for s in family.samples}
+    with monitored("127.0.0.1:0", metrics.registry, lambda: ""):
+        exported = {s.name for family in metrics.registry.collect() for s in family.samples}
     asked = set()
     for panel in board["panels"]:
         assert panel["title"] and panel["description"]

@@ -18,12 +18,19 @@ import pytest
 
 from tests.netns.test_firewalls import sh
 from tests.system.conftest import TABLE
-from tests.system.test_site_page import Place, accept_waiting, check_work, enrol, write_study
+from tests.system.test_site_page import (
+    Place,
+    accept_waiting,
+    check_work,
+    enrol,
+    join_behind_a_hub,
+    write_study,
+)
 from umpc.deployment.processes import UMPC, stop
 from umpc.errors import ApprovalPending
 
 SITES = ("north", "south", "east")
-ROLES = {"dealer": "dealer", "coordinator": "coordinator"}
+ROLES = {"dealer": "dealer", "coordinator": "coordinator", "relay": "hub"}
 BRIDGE = "bridge"
 PORT = 7100
 
@@ -72,7 +79,8 @@ def places(tmp_path) -> Iterator[dict[str, PlaceApart]]:
     everyone = [*names, "authority"]
     made = {name: PlaceApart(tmp_path, name, ROLES.get(name, "node")) for name in everyone}
     hosts = "127.0.0.1 localhost\n" + "".join(
-        f"10.214.7.{number} {name}.example.org\n" for number, name in enumerate(names, 10)
+        f"10.214.7.{number} {name}.example.org {ROLES.get(name, name)}.example.org\n"
+        for number, name in enumerate(names, 10)
     )
     try:
         for name in [BRIDGE, *everyone]:
@@ -121,6 +129,19 @@ def test_three_sites_in_namespaces_reach_their_first_study_by_the_page_alone(pla
     accept_waiting(sites)
     assert run(coordinator) == 0
     check_work(sites)
+
+
+@pytest.mark.timeout(1800)
+def test_a_consortium_in_namespaces_behind_a_hub_that_is_a_member(places):
+    """Every packet to a new connection is dropped, but for those to the hub."""
+    for name in (*SITES, "dealer", "coordinator"):
+        inside = ("ip", "netns", "exec", space(name), "iptables")
+        sh(*inside, "-A", "INPUT", "-i", "lo", "-j", "ACCEPT")
+        rule = ("-m", "conntrack", "--ctstate", "ESTABLISHED,RELATED", "-j", "ACCEPT")
+        sh(*inside, "-A", "INPUT", *rule)
+        sh(*inside, "-P", "INPUT", "DROP")
+    join_behind_a_hub(places, {})
+    assert run(places["coordinator"]) == 0
 
 
 def run(coordinator: PlaceApart) -> int:

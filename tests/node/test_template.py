@@ -47,7 +47,7 @@ def test_what_the_template_comments_out_is_accepted_too(site):
 def test_a_new_node_asks_a_person_unless_it_is_open(site):
     (site / "data.csv").write_text("age\n")
     (site / "id").rename(site / "site")
-    values = {"table": "data.csv", "epsilon": "1/3", "listen": "127.0.0.1:0"}
+    values = {"table": "data.csv", "epsilon": "1/3", "place": "127.0.0.1:0"}
     for is_open in (False, True):
         config = load(site, configured("a", **values, is_open=is_open))
         assert config.policy.approval is not is_open

@@ -14,7 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.test_omop import IN_FIRST, IN_LAST, written
 from tests.postgresql.conftest import PASSWORD
+from tests.support.omop import FIRST, LAST, statements
 from tests.support.studyfiles import run_two_sites
 from umpc.deployment.processes import UMPC, Deployment, ended_with_us
 from umpc.errors import DataError
@@ -173,6 +175,24 @@ def test_a_server_that_ends_the_connection_is_said_so(ward, source):
     with pytest.raises(DataError) as caught:
         read(of(source, query), AGE)
     assert "ended the connection" in caught.value.detail
+
+
+@pytest.mark.parametrize("words, expected", [(IN_FIRST, FIRST), (IN_LAST, LAST)])
+def test_the_select_over_an_omop_model_is_the_same_here(
+    words, expected, ward, source, cluster, tmp_path
+):
+    cluster.execute("DROP SCHEMA IF EXISTS cdm, results CASCADE", *statements())
+    select = written(tmp_path / "select.sql", *words)
+    rows = cluster.execute(select)
+    assert [(*row[:3], row[3] and float(row[3])) for row in rows] == [*expected]
+    cluster.execute(
+        written(tmp_path / "view.sql", *words, "--view", "results.crp"),
+        "GRANT USAGE ON SCHEMA cdm, results TO reader",
+        "GRANT SELECT ON ALL TABLES IN SCHEMA cdm, results TO reader",
+    )
+    values = sorted(2 * row[3] for row in expected if row[3] is not None)
+    for query in (select, "results.crp"):
+        assert sorted(read(of(source, query), numbers("crp", "0", "500", "0.5"))) == values
 
 
 def test_a_node_reads_from_postgresql_in_a_study_of_real_processes(ward, tmp_path, password_file):

@@ -7,12 +7,14 @@ import os
 import re
 import shlex
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 import umpc
+from tests.support.ports import reserved_address
 from tests.system.conftest import TABLE
 from tests.system.forked import Forked
 from umpc.cli.main import umpc as command
@@ -24,6 +26,8 @@ from umpc.transport.identity import load_identity
 PAGE = (Path(umpc.__file__).parents[1] / "docs" / "site.md").read_text(encoding="utf-8")
 BLOCKS = dict(re.findall(r"<!-- run: (\w+) -->\n```sh\n(.*?)```", PAGE, re.DOTALL))
 MOST_COMMANDS, MOST_TEXTS = 12, 2
+HUB = "hub.example.org:7443"
+"""Its address on the page."""
 
 
 class Place:
@@ -81,18 +85,20 @@ class Place:
 
 @pytest.fixture
 def places(tmp_path):
-    roles = {"dealer": "dealer", "coordinator": "coordinator"}
+    roles = {"dealer": "dealer", "coordinator": "coordinator", "relay": "hub"}
     names = ("north", "south", "east", *roles, "authority")
     made = {name: Place(tmp_path, name, roles.get(name, "node")) for name in names}
     yield made
     stop([place.process for place in made.values() if place.process])
 
 
-def enrol(place: Place, authority: Place, digits: str, changes: dict[str, str]) -> None:
+def enrol(
+    place: Place, authority: Place, digits: str, changes: dict[str, str], block: str = "join"
+) -> None:
     """Lead one place to its certificate, as the page says, but for these changes."""
     if place.role != "node":
         changes = {**changes, "--table data.csv --epsilon 5": f"--role {place.role}"}
-    (told,) = place.types("join", **changes)
+    (told,) = place.types(block, **changes)
     read = re.search(r"^fingerprint +(.*)$", told, re.MULTILINE)[1]
     place.carries(f"{place.name}.request", authority)
     (shown,) = authority.types("approve", "y\n", north=place.name)
@@ -141,6 +147,56 @@ def test_three_sites_reach_their_first_study_by_the_page_alone(places):
     assert _run_study(file) == 0
     check_work(sites)
     assert "These are seven commands and two texts." in PAGE
+
+
+def test_a_consortium_behind_a_hub_that_is_a_member(places):
+    at = reserved_address()
+    assert _run_study(join_behind_a_hub(places, {HUB: at, "0.0.0.0:7443": at})) == 0
+
+
+def join_behind_a_hub(places: dict[str, Place], changes: dict[str, str]) -> Path:
+    """Lead a hub, two sites, dealer and coordinator to a study by the page. Only the hub listens.
+
+    The addresses in the study's file are those of the list of members, and nobody types one.
+
+    Args: changes: what stands in place of the page's addresses.
+    """
+    authority, hub, coordinator = (places[name] for name in ("authority", "relay", "coordinator"))
+    at = changes.get(HUB, HUB)
+    _, shown = authority.types("authority")
+    digits = re.search(r"^authority +(.*)$", shown, re.MULTILINE)[1]
+    invite, join, approve, finish, start = hub.lines("hub", changes)
+    authority.run(invite, "")
+    authority.carries("relay.invitation", hub)
+    hub.run(join, "")
+    hub.carries("relay.request", authority)
+    authority.run(approve, "y\n")
+    authority.carries("relay.admission", hub)
+    hub.run(finish, "")
+    start = start.replace("--identity hub", f"--identity {hub.folder / 'hub'}")
+    assert hub.starts(*shlex.split(start)[1:]).endswith(at.rpartition(":")[2])
+    told = authority.run("umpc enrol members", "")
+    (example,) = re.findall(r"<!-- shows -->\n```text\n(.*)\n```", PAGE)
+    assert example.replace(HUB, at) in told.splitlines()
+
+    sites = [places[name] for name in ("north", "south")]
+    for place in (*sites, places["dealer"]):
+        (place.folder / "data.csv").write_text(TABLE)
+        no_person = {"> ": "--open > "} if place in sites else {}
+        enrol(place, authority, digits, changes | no_person, "behind")
+    enrol(coordinator, authority, digits, {})
+    for place in sites:
+        doctor, start = place.lines("start", {"node.toml": str(place.folder / "node.toml")})
+        place.starts(*shlex.split(start)[1:])
+        checked = place.run(doctor, "")
+        assert "this node runs and is connected" in checked and "!!" not in checked
+        assert "hub status: the hub runs for 0:0" in checked
+    identity = places["dealer"].folder / "dealer"
+    places["dealer"].starts("dealer", "start", "--identity", str(identity), "--hub", f"relay@{at}")
+    listed = tomllib.loads(authority.run("umpc enrol members", ""))
+    assert {each["address"] for each in (*listed["nodes"], listed["dealer"])} == {f"hub:relay@{at}"}
+    address = {each["name"]: each["address"] for each in listed["nodes"]}
+    return write_study(coordinator, address, listed["dealer"]["address"])
 
 
 def test_a_site_joins_over_the_network_with_one_text(places):

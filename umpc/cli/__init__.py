@@ -30,6 +30,7 @@
 | `demo_options.py` | the demo's options, and the settings of protocols in help texts |
 | `demo_people.py` | its studies of people and of linked rows: their tables, and the commands |
 | `table.py` | the demo's table: its own or a file, read, split, and the exact value |
+| `omop.py` | `umpc table omop`: the SELECT of a table over an OMOP Common Data Model |
 | `shared.py` | options that commands share, and reports as they are printed |
 | `check_table.py` | `umpc study check --table`: a study's fields beside a table of one's own |
 """

@@ -23,6 +23,7 @@ from umpc.transport import authority
 from umpc.transport.authority import Authority
 from umpc.transport.certificates import (
     REMAKE,
+    ROLES,
     Revoked,
     clock,
     fingerprint,
@@ -35,7 +36,7 @@ from umpc.transport.certificates import (
 from umpc.transport.files import read_file, write_public
 from umpc.transport.identity import load_revoked
 
-ROLE = click.Choice(["node", "dealer", "shuffler", "coordinator", "hub"])
+ROLE = click.Choice(ROLES)
 
 days_option = click.option(
     "--days", default=90, show_default=True, help="Number of days that the certificate is valid."

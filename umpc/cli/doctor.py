@@ -36,6 +36,7 @@ from umpc.cli.doctor_findings import (
     fields_of,
     neutral,
 )
+from umpc.cli.hub import status_lines
 from umpc.cli.shared import has_ledger, place_of
 from umpc.cli.status import dates_text, list_text
 from umpc.errors import (
@@ -422,7 +423,7 @@ async def _check_hub(hub: HubAddress, identity: Identity | None) -> list[Finding
     own = identity.role, identity.name
     here = any((each.role, each.name) == own and each.listens for each in reply.seats)
     runs = "this node runs and is connected" if here else "it answers; this node is not connected"
-    return [Finding("hub", f"{hub}: {runs}")]
+    return [Finding("hub", f"{hub}: {runs}"), neutral("hub status", next(status_lines(reply)))]
 
 
 async def _is_own(address: str, identity: Identity) -> bool:

@@ -30,11 +30,11 @@ from umpc.enrolment.texts import AdmissionText, Invitation, Request, grouped
 from umpc.errors import CertificateError, ConfigError
 from umpc.logs import start_logging
 from umpc.node.template import configured
-from umpc.transport.addresses import split_address
-from umpc.transport.certificates import clock, fingerprint, is_name, load_certificate
+from umpc.transport.addresses import HubAddress, parse_hub, split_address
+from umpc.transport.certificates import ROLES, clock, fingerprint, is_name, load_certificate
 from umpc.transport.files import read_file, write_public
 
-ROLE = click.Choice(["node", "dealer", "shuffler", "coordinator"])
+ROLE = click.Choice(ROLES)
 AUTHORITY = click.option(
     "--authority",
     type=FOLDER,
@@ -186,8 +186,12 @@ def invite(name: str, authority: Path, role: str, days: int, address: str) -> No
 @click.option("--address", default="", help="HOST:PORT at which the others reach this process.")
 @click.option("--table", type=FILE, help="The node's table, for its node.toml.")
 @click.option("--epsilon", help="The node's budget for all studies together, for its node.toml.")
+@click.option("--listen", help="The node's own HOST:PORT.  [default: 0.0.0.0:7100]")
 @click.option(
-    "--listen", default="0.0.0.0:7100", show_default=True, help="The node's own HOST:PORT."
+    "--hub",
+    metavar="NAME@HOST:PORT",
+    help="The process dials this hub, and the others reach it there; in place of --address and "
+    "--listen. `umpc enrol members` prints the hub.",
 )
 @click.option(
     "--open",
@@ -211,7 +215,8 @@ def join(
     address: str,
     table: Path | None,
     epsilon: str | None,
-    listen: str,
+    listen: str | None,
+    hub: str | None,
     is_open: bool,
     offline: bool,
     wait: float,
@@ -232,6 +237,12 @@ def join(
     """
 
     check_table(table)
+    place: str | HubAddress = listen or "0.0.0.0:7100"
+    if hub:
+        if address or listen:
+            raise click.UsageError("--hub excludes --address and --listen: leave them out")
+        place = parse_hub(hub)
+        address = str(place)
     invitation = None if text is None else Invitation.decode(read_text(text))
     if invitation is not None:
         name, role = _same(name, invitation.name), _same(role, invitation.role)
@@ -242,7 +253,7 @@ def join(
     request = site_side.join(own, name, role, invitation=invitation, address=address)
     _say(f"key          {own / 'key.pem'}: leave it here")
     if role == "node":
-        for line in write_node_file(folder, name, table, epsilon, listen, is_open):
+        for line in write_node_file(folder, name, table, epsilon, place, is_open):
             _say(f"settings     {line}")
     _say(f"fingerprint  {request.fingerprint}")
     if invitation is not None and invitation.address and not offline:
@@ -384,6 +395,8 @@ def _finish(folder: Path, own: Path, admission: AdmissionText, expected: str = "
         config = folder / "node.toml"
         click.echo(f"next         umpc node doctor --config {config}")
         click.echo(f"             umpc node start --config {config}")
+    elif identity.role == "hub":
+        click.echo(f"next         umpc hub start --identity {own} --listen 0.0.0.0:7443")
 
 
 def _say(line: str) -> None:
@@ -417,11 +430,17 @@ def identity_folder(folder: Path, role: str) -> Path:
 
 
 def write_node_file(
-    folder: Path, name: str, given: Path | None, epsilon: str | None, listen: str, is_open: bool
+    folder: Path,
+    name: str,
+    given: Path | None,
+    epsilon: str | None,
+    place: str | HubAddress,
+    is_open: bool,
 ) -> list[str]:
     """Write node.toml, unless the folder has one, and return what the administrator must know.
 
-    Args: given: the table's path, if it is known. is_open: no person is asked before a study.
+    Args: given: the table's path, if it is known. place: where the node listens, or the hub that it
+        dials. is_open: no person is asked before a study.
     Raises: ConfigError, CertificateError if the disk refuses.
     """
 
@@ -431,9 +450,7 @@ def write_node_file(
     table = given.absolute() if given else Path("data.csv")
     if table.is_relative_to(folder.absolute()):
         table = table.relative_to(folder.absolute())
-    text = configured(
-        name, table=str(table), epsilon=epsilon or "5", listen=listen, is_open=is_open
-    )
+    text = configured(name, table=str(table), epsilon=epsilon or "5", place=place, is_open=is_open)
     write_public(path, text.encode())
     lacking = [] if given else ["path under [data]"]
     lacking += [] if epsilon else ["epsilon under [budget]"]

@@ -46,6 +46,7 @@ OWN = {
     "budget": ("budget", "Show a site's privacy budget."),
     "dealer": ("serve", "Run the dealer."),
     "hub": ("hub", "Run a hub, through which sites reach each other."),
+    "table": ("omop", "Write the query of a site's table."),
     "kernels": ("kernels", "List the statistics, with formulas."),
     "enrol": ("enrol", "Get a certificate for a site."),
     "ca": ("ca", "Make and revoke certificates."),

@@ -295,19 +295,25 @@ def _parse(found: Mapping[str, object]) -> ConsortiumMember:
 
 
 def to_toml(members: Iterable[ConsortiumMember], at: datetime) -> str:
-    """Return the members as a study file names them. The rest is a comment."""
+    """Return the members as a study file names them. The rest is a comment.
+
+    A hub is written as NAME@HOST:PORT, which every option --hub takes.
+    """
     return "\n".join([f"# Members of the consortium, told at {at:%F %T} UTC.", *_lines(members)])
 
 
 def _lines(members: Iterable[ConsortiumMember]) -> Iterator[str]:
     tables = {"node": "[[nodes]]", "dealer": "[dealer]", "shuffler": "[[shufflers]]"}
     for member in members:
-        table = tables.get(member.role)
-        if table is None or not ADDRESS.fullmatch(member.address) or not member.address:
-            where = member.address if ADDRESS.fullmatch(member.address) else "an unusable address"
-            yield f"# {member.role} {member.name!r}, {where or 'without an address'}"
+        table, address = tables.get(member.role), member.address
+        if not ADDRESS.fullmatch(address):
+            table, address = None, "an unusable address"
+        elif member.role == "hub" and address:
+            address = f"{member.name}@{address}"
+        if table is None or not address:
+            yield f"# {member.role} {member.name!r}, {address or 'without an address'}"
             continue
         if member.role == "dealer":
             del tables["dealer"]  # a study has at most one
-        yield f'{table}\nname = "{member.name}"\naddress = "{member.address}"'
+        yield f'{table}\nname = "{member.name}"\naddress = "{address}"'
     yield ""

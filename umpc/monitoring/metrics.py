@@ -163,8 +163,14 @@ def monitored(address: str, registry: CollectorRegistry, fault: Callable[[], str
         raise AddressInUse(
             f"--metrics {address}: another process listens there. Choose another port"
         ) from None
-    with server.served() as shown:
-        yield shown
+    health = Gauge("umpc_healthy", "1, or 0 if this process cannot serve studies.", registry=None)
+    health.set_function(lambda: float(not fault()))
+    registry.register(health)
+    try:
+        with server.served() as shown:
+            yield shown
+    finally:
+        registry.unregister(health)
 
 
 def local_address(address: str) -> tuple[str, int]:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from umpc.errors import ConfigError
 from umpc.node.config import NAME, NAME_EXPECTED
 from umpc.protocols.registry import possible_values
+from umpc.transport.addresses import HubAddress
 
 WIDTH = 100
 BESIDE = "#                                  # "
@@ -42,18 +43,25 @@ def _listed(values: Sequence[str]) -> str:
     )
 
 
-def configured(name: str, *, table: str, epsilon: str, listen: str, is_open: bool = False) -> str:
+def configured(
+    name: str, *, table: str, epsilon: str, place: str | HubAddress, is_open: bool = False
+) -> str:
     """Return the example with a site's own values in the keys that have no default.
 
-    Args: table: a path, relative to the file's folder or absolute. epsilon: exact text. is_open: no
-        person is asked before a study, for trials.
+    Args: table: a path, relative to the file's folder or absolute. epsilon: exact text. place:
+        where the node listens, or the hub that it dials. is_open: no person is asked before a
+        study, for trials.
     """
     changed = template(name)
     values = {
         'path = "data.csv"': f"path = {_quoted(table)}",
         "epsilon = 5 ": f"epsilon = {_number(epsilon)} ",
-        'listen = "0.0.0.0:7100"': f"listen = {_quoted(listen)}",
     }
+    if isinstance(place, HubAddress):
+        own = f"hub = {{name = {_quoted(place.name)}, address = {_quoted(place.address)}}}"
+        values |= {LISTEN: f"# {LISTEN}", HUB: own}
+    else:
+        values[LISTEN] = f"listen = {_quoted(place)}"
     if is_open:
         values[APPROVAL] = f"# {APPROVAL}"
     for example, own in values.items():
@@ -73,6 +81,8 @@ def _quoted(text: str) -> str:
 
 
 APPROVAL = "approval = true  "
+LISTEN = 'listen = "0.0.0.0:7100"'
+HUB = '# hub = {name = "relay", address = "hub.example.org:7443"}'
 TEMPLATE = """\
 # The configuration of one umpc node. Paths are relative to this file's folder.
 
