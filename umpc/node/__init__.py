@@ -21,6 +21,7 @@
 | `datasets.py` | the data sets of a node, the one that a study is about, and its admission |
 | `template.py` | an example of the configuration, with every key |
 | `policy.py` | the administrator's rules |
+| `decision.py` | a study in one sentence, for the person who decides on it |
 | `audit/` | the audit trail: who asked what, who decided, what was charged and left |
 | `approvals.py` | studies that wait for a person's decision |
 """

@@ -145,6 +145,11 @@ class Store:
         """Return a study and its entry of a kind, as `read` does, or None if there is none."""
         return next(self.read(kind, "AND study = ?", (study,)), None)
 
+    def waiting(self) -> set[bytes]:
+        """Return the studies that are held or prepared, whose shares are not read."""
+        query = f"SELECT {STUDY} FROM store WHERE kind IN (?, ?)"
+        return {study for (study,) in self._db.execute(query, (HELD, PREPARED))}
+
     def put(self, entry: StoredEntry) -> None:
         """Write an entry, in the place of a former one. The caller's transaction ends it."""
         self._db.execute(INSERT, entry.sealed(self._key))
