@@ -66,24 +66,24 @@ RULES = {
     "kernels": (
         Policy(kernels=frozenset({GINI_HASH})),
         TAU,
-        "north allows kernels of certain hashes only (kernels under [policy]), and 'custom', "
-        f"a statistic of the coordinator's own, with the kernel {KENDALL} came; its "
+        "north allows kernels of certain hashes only (kernels under [policy]), and 'custom' "
+        f"(no statistic of the library) with the kernel {KENDALL} came; its "
         f"administrator may add {TAU_HASH} to kernels under [policy]",
     ),
     "statistics": (
         Policy(statistics=frozenset({"mean", "covariance"})),
         TAU,
         "north allows the library's 'covariance', 'mean' with default parameters only (statistics "
-        f"under [policy]), and 'custom', a statistic of the "
-        f"coordinator's own, with the kernel {KENDALL} came; "
+        f"under [policy]), and 'custom' (no statistic "
+        f"of the library) with the kernel {KENDALL} came; "
         f"its administrator may add {TAU_HASH} to kernels under [policy]",
     ),
     "statistics and kernels": (
         Policy(statistics=frozenset({"mean"}), kernels=frozenset()),
         TAU,
         "north allows the library's 'mean' with default parameters and no kernel by its hash only "
-        f"(statistics and kernels under [policy]), and 'custom', a statistic of the "
-        f"coordinator's own, with the kernel {KENDALL} came; "
+        f"(statistics and kernels under [policy]), and 'custom' (no statistic "
+        f"of the library) with the kernel {KENDALL} came; "
         f"its administrator may add {TAU_HASH} to kernels under [policy]",
     ),
     "fields": (
@@ -384,4 +384,4 @@ def test_a_refusal_names_the_statistic_and_cuts_no_kernel():
     assert "and Kendall's tau-b of 'x' and 'y' with the kernel" in refusal(policy, tau_b)
     kernel = " + ".join(["abs(a.x - b.x)"] * 20)
     long = refusal(policy, make_study(kernel, statistic="mine"))
-    assert "and 'mine', a statistic of the coordinator's own, came" in long and "abs" not in long
+    assert "and 'mine' (no statistic of the library) came" in long and "abs" not in long

@@ -6,6 +6,7 @@
 | `run/` | one study at this node: its steps, links, material and rounds |
 | `links.py` | links between nodes: dialling and waiting; which processes this node reaches |
 | `standing.py` | what stays in memory between studies: chains of transfers, prepared attempts |
+| `starts.py` | how often each node has started: a second copy of a node is noticed |
 | `linked_store.py` | a site's disk: studies of linked rows, both lists, its share of the table |
 | `people_server.py` | an aggregator's calls: a study of people is opened, counted and added up |
 | `people_store.py` | an aggregator's disk: studies of people, their rows, its share of the table |

@@ -419,7 +419,7 @@ def words_of(study: Study) -> str:
     told: dict[str, None] = {}  # strata repeat a statistic
     for alone, statistic, columns in _parts_of(study):
         if statistic is None or columns is None:
-            told[f"{alone.statistic!r}, a statistic of the coordinator's own,"] = None
+            told[f"{alone.statistic!r} (no statistic of the library)"] = None
         else:
             told[f"{statistic.words} of {' and '.join(map(repr, columns))}"] = None
     strata = f" in each stratum of {study.stratum_field!r}" if study.stratum_field else ""
