@@ -108,6 +108,8 @@ def test_the_headline_is_a_sentence_in_the_statistics_own_words():
     known = replace(ran, estimate=0.4493, low=0.4001, high=0.4962, records=1750)
     quoted = "Kendall's tau-a of x and y: 0.449 (95 % 0.400 to 0.496, for these 1,750 records)"
     assert sentence_of(known) == quoted
+    wide = replace(known, low=-0.5, high=1.4)
+    assert sentence_of(wide).startswith("Kendall's tau-a of x and y: 0.45 (95 % -0.50 to 1.40, ")
     assert sentence_of(replace(known, low=None)) == "Kendall's tau-a of x and y: 0.449"
     assert sentence_of(replace(known, estimate=None)) == "Kendall's tau-a of x and y: no value"
     covers = "the value of the grid's bins"

@@ -87,10 +87,11 @@ def sentence_of(report: Report) -> str:
     told += f" {stratum}" if stratum else ""
     if report.estimate is None:
         return f"{told}: no value"
-    told += f": {rounded(report.estimate, report.noise_std)}"
     if report.low is None or report.high is None:
-        return told
-    low, high = (rounded(end, report.noise_std) for end in (report.low, report.high))
+        return f"{told}: {rounded(report.estimate, report.noise_std)}"
+    error = max(report.noise_std or 0.0, (report.high - report.low) / 4)  # with the sampling
+    value, low, high = (rounded(x, error) for x in (report.estimate, report.low, report.high))
+    told += f": {value}"
     return f"{told} (95 % {low} to {high}, for {_whom(report)})"
 
 
