@@ -412,7 +412,7 @@ def columns_of(
 
 
 def words_of(study: Study) -> str:
-    """What a study computes, in the library's words.
+    """The statistics that a study computes, in the library's words.
 
     A name of the coordinator's own is in quotes, and so is that of each field.
     """
