@@ -322,8 +322,12 @@ class Conductor:
         await self._question(released)
         is_replay = not self.losses.has_evaluated
         seconds = self._elapsed(self.started)
-        now = {"finished": utc_text(), "version": __version__}
-        measured = Measured(replayed=is_replay, seconds_total=seconds, **now)
+        measured = Measured(
+            replayed=is_replay,
+            seconds_total=seconds,
+            finished=utc_text(),
+            version=__version__,
+        )
         return await asyncio.to_thread(self.side.replay, released, measured)
 
     def _begin_shuffling(self, attempt: bytes) -> Beside:

@@ -447,7 +447,7 @@ def _parts_of(
         if part is not None and part.stratum:
             stratum = study.stratum_field
             place = study.schema[stratum].categories.index(part.stratum)
-        known = statistic and columns_of(alone, statistic, stratum, place)
+        known = None if statistic is None else columns_of(alone, statistic, stratum, place)
         yield alone, statistic, known
 
 
