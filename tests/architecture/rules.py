@@ -233,7 +233,7 @@ MAY_IMPORT = {
     "umpc_papers/shuffler/": (*PROCESS, "umpc_papers.shuffler", "umpc_papers.ghazi_shuffle"),
     "umpc_papers/shuffler/command.py": ("click", "umpc", "umpc_papers.shuffler"),
     "umpc_papers/training/": ("numpy", "click", "rich", "msgspec", "umpc", "umpc_papers.training"),
-    "umpc/coordinator/": (*PROCESS, "msgspec", "umpc.coordinator"),
+    "umpc/coordinator/": (*PROCESS, "msgspec", "umpc.__version__", "umpc.coordinator"),
     "umpc/edges_in_memory.py": (*PROCESS, "umpc.dealer.material"),
     "umpc/simulation.py": (*PROCESS, "umpc.dealer", "umpc.edges_in_memory"),
     "umpc/counts/": ("numpy", "umpc.counts", "umpc.text_file", *BELOW_STUDY),

@@ -13,10 +13,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page
 
-from tests.chromium.test_report_page import SCHEMES, is_dark, keep, looks
+from tests.chromium.test_report_page import SCHEMES, is_dark, keep, looks, serious
 from tests.chromium.watched_page import watched_page
 from tests.support.people import people_study, with_terms
 from tests.support.people_doors import PLACES, aggregators
@@ -44,7 +43,6 @@ WIDTHS = (360, 1280)
 VECTORS = Path(__file__).parents[2] / "spec" / "vectors" / "people.json"
 ANSWER = {"age": "34", "income": "3.5", "smokes": "no"}
 TEXTS = read_texts(None)
-SERIOUS = ("serious", "critical")
 NOT_A_FAULT = "Failed to load resource"
 """The browser writes it into its console where a line is down."""
 
@@ -116,12 +114,6 @@ def arrived(page: Page) -> None:
 def fault(page: Page) -> str:
     page.locator("#fault:not(:empty)").wait_for()
     return page.locator("#fault").inner_text()
-
-
-def serious(page: Page) -> list[str]:
-    """Rules of axe-core that the page breaks in a way that matters to people."""
-    found = Axe().run(page).response["violations"]
-    return [f"{each['id']}: {each['help']}" for each in found if each["impact"] in SERIOUS]
 
 
 # --- byte for byte --------------------------------------------------------------------------------

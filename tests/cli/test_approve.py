@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import time
 from fractions import Fraction
 from pathlib import Path
 
@@ -12,24 +13,34 @@ import pytest
 from click.testing import CliRunner
 
 import umpc as umpc_package
+from tests.support.central import central_study
 from tests.support.gopa import gopa_study
 from tests.support.grid import grid_study
 from tests.support.ledgers import pay
 from tests.support.local import local_study
 from tests.support.shuffled import shuffled_study
 from tests.support.studies import KENDALL, library_study, make_study
-from umpc.cli.approve import budget_after, description_of, facts_of
+from umpc.cli.approve import REASON, description_of, facts_of
 from umpc.cli.main import umpc
-from umpc.errors import ApprovalError, ApprovalPending, ConfigError, PolicyRefused
+from umpc.errors import (
+    ApprovalError,
+    ApprovalPending,
+    ConfigError,
+    LedgerError,
+    PolicyRefused,
+    UmpcError,
+)
 from umpc.node.approvals import MAX_PENDING, Approvals, Entry, approvals_beside
+from umpc.node.audit.trail import AuditTrail, about
 from umpc.node.budget.ledger import Ledger
 from umpc.node.config import load_node_config
 from umpc.node.config_section import IDENTITY_FILES
+from umpc.node.decision import budget_after, sentence_for
 from umpc.node.policy import ANYTHING
 from umpc.protocols.registry import protocol_of
 from umpc.study.computation import computation_hash
 from umpc.study.document import Study
-from umpc.study.parts import FieldBins, FieldText
+from umpc.study.parts import FieldBins, FieldText, Person
 from umpc.ustat.text import to_text
 from umpc.ustat.tracing import trace
 
@@ -53,6 +64,7 @@ class Site:
         self.config = folder / "node.toml"
         for name in (*IDENTITY_FILES, "t.csv"):
             (folder / name).write_text("text")
+        (folder / "t.csv").write_text("x,y\n1,0\n,1\n3,-1\n")
         top = 'name = "north"\nidentity = "."\n[data]\npath = "t.csv"\n[budget]\nepsilon = 5\n'
         self.config.write_text(top + "[policy]\napproval = true\n")
         (folder / "north-ledger.sqlite.key").write_bytes(bytes(32))  # a node has started here
@@ -104,6 +116,11 @@ def test_a_study_is_shown_with_all_that_a_decision_needs(site):
     lines = site.said("show", digits(TAU))
     promise = protocol_of(TAU).promise_of(TAU)
     assert lines == [
+        "in short      If you accept, 'coordinator' learns Kendall's tau-b of 'x' and 'y', with "
+        "noise, over all 3 sites together, and the exact number of complete rows here; 2 rows of "
+        "your table count now and 1 do not; epsilon 0.3 protects a single row, and no person with "
+        "several rows as a whole; the budget is epsilon 5 in all, and nothing is spent, epsilon "
+        "47/10 after this study; this coordinator has asked for nothing else here.",
         f"study         'tau', hash {TAU.hash.hex()}",
         "asked         now by coordinator, not decided on",
         "statistic     'kendall_tau_b', which is the library's kendall_tau_b",
@@ -132,7 +149,6 @@ def test_a_study_is_shown_with_all_that_a_decision_needs(site):
         "coordinator   coordinator",
         "dealer        dealer",
         "nodes         node-0, node-1, node-2",
-        "budget        epsilon 5 in all, and nothing is spent, epsilon 47/10 after this study",
     ]
 
 
@@ -141,9 +157,8 @@ def test_the_budget_that_a_study_leaves_is_told(site):
     entry, config = site.approvals.find(TAU.hash.hex()), load_node_config(site.config)
 
     def told() -> str:
-        shown = list(facts_of(config, entry, TAU))
-        assert [text for name, text in shown if name == "budget"] == [shown[-1][1]]
-        return shown[-1][1]
+        assert budget_after(config, TAU) in dict(facts_of(config, entry, TAU))["in short"]
+        return budget_after(config, TAU)
 
     config.ledger.with_name("north-ledger.sqlite.key").unlink()  # the first start makes it
     with Ledger(config.ledger, "north", Fraction(5), Fraction(0)) as ledger:
@@ -230,9 +245,68 @@ def test_a_reason_is_one_line(site, reason):
     assert [entry.state for entry in site.approvals.entries()] == ["pending"]
 
 
-def test_a_rejection_takes_a_reason(site):
+def test_a_rejection_is_as_short_as_an_acceptance(site):
     site.ask(TAU)
-    assert site.run("reject", digits(TAU)).exit_code == 2
+    site.said("reject", digits(TAU))
+    assert site.approvals.find(digits(TAU)).reason == REASON
+
+
+def test_a_study_is_found_by_its_name_too(site):
+    site.ask(TAU, OWN)
+    site.said("accept", "tau")
+    site.said("reject", "own")
+    assert [entry.state for entry in site.approvals.entries()] == ["accepted", "rejected"]
+    site.ask(make_study(name="own", epsilon="2"))
+    refused = site.run("reject", "own").exception
+    assert isinstance(refused, ApprovalError) and "Give more digits of the hash" in refused.message
+
+
+def test_what_a_study_reserves_is_free_after_its_rejection(site):
+    """It was prepared at a site where nobody has to accept studies, so no approval knows it."""
+    config = load_node_config(site.config)
+    config.ledger.with_name("north-ledger.sqlite.key").unlink()
+    with Ledger(config.ledger, "t", Fraction(5), Fraction(1)) as ledger:
+        ledger.reserve(TAU.hash, Fraction(3, 10), Fraction(0), name="tau")
+        ledger.prepare(TAU.hash, time.time() + 3600)
+        ledger.reserve(OWN.hash, Fraction(1), Fraction(0), name="own")
+        ledger.hold(OWN.hash, b"a" * 32, b"share")
+        assert ledger.balance().reserved == Fraction(13, 10)
+        site.said("reject", "tau", "--reason", "not now")
+        assert ledger.balance().reserved == Fraction(1)
+        site.said("reject", digits(OWN))
+        assert ledger.balance().reserved == 0
+        with pytest.raises(LedgerError, match="it was given up"):
+            ledger.charge(OWN.hash, b"a" * 32)
+    for study in (TAU, OWN):
+        with pytest.raises(PolicyRefused):
+            site.approvals.require(study, "north", approval=False)
+
+
+def test_a_study_that_nobody_asked_for_is_refused_by_its_whole_hash_and_accepted_later(site):
+    assert isinstance(site.run("reject", digits(TAU)).exception, ApprovalError)
+    site.said("reject", TAU.hash.hex())
+    assert isinstance(site.run("show", digits(TAU)).exception, UmpcError)
+    with pytest.raises(ApprovalError, match="asked again"):
+        site.approvals.decide(digits(TAU), "accepted")
+    with pytest.raises(PolicyRefused, match="does not take part"):
+        site.approvals.require(TAU, "north")
+    site.said("accept", "tau")
+    site.approvals.require(TAU, "north")
+
+
+def test_the_sentence_says_who_is_protected_and_what_was_asked_before(site):
+    config = load_node_config(site.config)
+    trail = AuditTrail(config.ledger)
+    trail.append(about("proposal", OWN, "coordinator"), about("charge", OWN, "coordinator"))
+    trail.append(about("proposal", TAU, "another"))
+    people = TAU.replaced(person=Person("who", 3))
+    told = sentence_for(config, people)
+    assert "epsilon 0.3 protects a person, that is " in told and "'who'" in told
+    assert "the rows that count here are not known" in told, "the table has no such column"
+    assert "asked here before for 1 other studies (the last ones are 'own')" in told
+    assert "of which 1 were released for epsilon 1 in all" in told
+    raw = sentence_for(config, central_study())
+    assert raw.startswith("If you accept, 'coordinator' learns the RAW RECORDS of 'x'")
 
 
 @pytest.mark.parametrize("command", [["show"], ["accept"], ["reject", "--reason", "no"]])

@@ -20,9 +20,10 @@ from umpc.cli.node_page import MOST_EVENTS, contents, decider
 from umpc.deployment.processes import UMPC, stop
 from umpc.errors import ApprovalError, PolicyRefused
 from umpc.node.audit.reading import last_rows, rows
-from umpc.node.audit.trail import AuditRow, AuditTrail
+from umpc.node.audit.trail import AuditRow, AuditTrail, of_failure, of_rules
 from umpc.node.budget.ledger import Ledger
 from umpc.node.config import load_node_config
+from umpc.node.policy import Policy, rules_in_words
 from umpc.protocols.registry import decode_study
 
 
@@ -57,7 +58,8 @@ def test_a_study_is_shown_as_approve_shows_it_and_decided_on_as_there(site):
         decide("0" * 64, "accept", "")
     after = contents(site.config)
     assert after.waiting == ()
-    assert [each.event for each in after.history] == ["rejected", "accepted"]
+    events = [each.event for each in after.history]
+    assert events == ["A person refused a study", "A person accepted a study"]
     assert "on the page: not agreed" in after.history[0].note
     assert [
         row["event"] for row in rows(ledger_of(site).with_name("north-ledger.sqlite.audit"))
@@ -79,8 +81,28 @@ def test_the_budget_and_the_history_are_those_of_the_site(site):
         *(AuditRow("release", study=f"{n:064x}", name="n") for n in range(MOST_EVENTS + 5))
     )
     history = contents(site.config).history
-    assert len(history) == MOST_EVENTS and {each.event for each in history} == {"release"}
+    assert len(history) == MOST_EVENTS and {each.event for each in history} == {
+        "The result of a study left"
+    }
     assert f"hash {MOST_EVENTS + 4:064x}"[:21] in history[0].about
+
+
+def test_rules_and_refusals_read_as_sentences(site):
+    trail = AuditTrail(ledger_of(site))
+    rules = Policy(statistics=frozenset({"auc"}), max_epsilon=Fraction(1, 2), approval=True)
+    refused = PolicyRefused("north allows at most epsilon 1/2 for a study")
+    trail.append(of_rules("policy", rules), of_failure(refused, TAU, "coordinator", "propose"))
+    refusal, policy = contents(site.config).history
+    assert (refusal.event, refusal.note) == ("The node refused a study", refused.message)
+    assert f"{policy.event}: {policy.note}" == (
+        "The rules changed. From now on: a person accepts each study; a study costs at most "
+        "epsilon 1/2; only the statistics auc are computed."
+    )
+    for key, value in vars(Policy()).items():
+        told = rules_in_words(json.dumps({key: value if isinstance(value, bool) else ["x"]}))
+        assert told.endswith(".") and "{" not in told
+    assert rules_in_words("{}") == "no rule restricts a study."
+    assert rules_in_words('{"cut…') == '{"cut…'
 
 
 def test_what_cannot_be_read_is_said_and_the_rest_is_shown(site, limit):

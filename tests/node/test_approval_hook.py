@@ -37,7 +37,12 @@ class Calls:
 
     def hook(self, command=("/bin/tell", "me")) -> ApprovalHook:
         return ApprovalHook(
-            command, "north", start=lambda job: job(), run=self.run, now=lambda: self.time
+            command,
+            "north",
+            start=lambda job: job(),
+            run=self.run,
+            now=lambda: self.time,
+            describe=lambda study: f"about {study.name!r}",
         )
 
 
@@ -56,6 +61,7 @@ def test_a_study_that_begins_to_wait_is_told_once(tmp_path):
     assert told["hash"] == approvals.entries()[0].hash
     assert (told["node"], told["name"], told["epsilon"]) == ("north", "$(rm -rf /)", "0.3")
     assert told["fields"] == ["x", "y"] and told["others"] == 0
+    assert told["sentence"] == "about '$(rm -rf /)'"
 
 
 def test_many_proposals_make_one_call_a_minute(tmp_path):

@@ -180,7 +180,7 @@ def test_a_prefix_that_several_studies_share_is_refused_and_they_are_named(appro
     with pytest.raises(ApprovalError) as caught:
         approvals.decide(digit, ACCEPTED)
     assert (
-        f"{len(shared)} studies begin so: " in caught.value.message
+        f"{len(shared)} studies fit: " in caught.value.message
         and "Give more digits" in caught.value.message
     )
     assert all(h[:16] in caught.value.message for h in shared[: module.LISTED])

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.ledgers import pay
 from tests.support.node_files import BUDGET, DATA, HEAD, refused
 from tests.support.studies import make_study
 from umpc.errors import ConfigError, PolicyRefused, StudyError
+from umpc.node.approvals import ACCEPTED, REJECTED
 from umpc.node.config import load_datasets, load_node_config, load_places
 from umpc.node.config_section import IDENTITY_FILES
 from umpc.node.datasets import Dataset, Datasets, open_dataset, open_ledger
@@ -25,6 +27,7 @@ BANK = (
     '[[datasets]]\nname = "bank"\npath = "bank.csv"\nledger = "other.sqlite"\n'
     "[datasets.budget]\nepsilon = 4\n[datasets.policy]\nmax_epsilon = 1\n"
 )
+HEAD_OF_ONE = f'{TOP}[data]\npath = "heart.csv"\n[budget]\nepsilon = 4\n'
 RARE = (
     '[[datasets]]\nname = "rare"\npath = "rare.csv"\n[datasets.budget]\nepsilon = 1\n'
     '[datasets.policy]\ncoordinators = ["another"]\n'
@@ -177,3 +180,18 @@ def test_the_names_of_data_sets_are_part_of_a_study_only_where_it_has_any():
     assert b"datasets" not in of().encode()
     assert len({of().hash, of("heart").hash, of("bank").hash}) == 3
     assert (of("heart").dataset_of("node-0"), of("heart").dataset_of("node-1")) == ("heart", "")
+
+
+def test_a_rejection_withdraws_a_stored_result(node):
+    datasets = node(HEAD_OF_ONE)
+    study, only = of(), datasets.first
+    only.ledger.reserve(study.hash, Fraction(1), Fraction(0), name=study.name)
+    pay(only.ledger, study.hash, b"a" * 32, b"share")
+    datasets.check(study)
+    known = study.hash.hex()
+    only.approvals.add_unseen(known, study.name, "1")
+    only.approvals.decide(known, REJECTED, "withdrawn by the board")
+    with pytest.raises(PolicyRefused, match="withdrawn by the board"):
+        datasets.check(study)
+    only.approvals.decide(known, ACCEPTED)
+    datasets.check(study)

@@ -8,12 +8,13 @@ from fractions import Fraction
 import pytest
 
 from tests.support.central import central_study
+from tests.support.fields import number_field
 from tests.support.gopa import gopa_study
 from tests.support.grid import grid_study
 from tests.support.local import local_study
 from tests.support.several import several
 from tests.support.shuffled import shuffled_study
-from tests.support.studies import GINI, KENDALL, make_study
+from tests.support.studies import GINI, KENDALL, library_study, make_study
 from umpc.errors import PolicyRefused
 from umpc.node.policy import ANYTHING, Policy
 from umpc.study.computation import Computation, computation_hash
@@ -66,21 +67,23 @@ RULES = {
         Policy(kernels=frozenset({GINI_HASH})),
         TAU,
         "north allows kernels of certain hashes only (kernels under [policy]), and 'custom' "
-        f"with the kernel {KENDALL} came; its administrator may add {TAU_HASH} to kernels "
-        "under [policy]",
+        f"(no statistic of the library) with the kernel {KENDALL} came; its "
+        f"administrator may add {TAU_HASH} to kernels under [policy]",
     ),
     "statistics": (
         Policy(statistics=frozenset({"mean", "covariance"})),
         TAU,
         "north allows the library's 'covariance', 'mean' with default parameters only (statistics "
-        f"under [policy]), and 'custom' with the kernel {KENDALL} came; "
+        f"under [policy]), and 'custom' (no statistic "
+        f"of the library) with the kernel {KENDALL} came; "
         f"its administrator may add {TAU_HASH} to kernels under [policy]",
     ),
     "statistics and kernels": (
         Policy(statistics=frozenset({"mean"}), kernels=frozenset()),
         TAU,
         "north allows the library's 'mean' with default parameters and no kernel by its hash only "
-        f"(statistics and kernels under [policy]), and 'custom' with the kernel {KENDALL} came; "
+        f"(statistics and kernels under [policy]), and 'custom' (no statistic "
+        f"of the library) with the kernel {KENDALL} came; "
         f"its administrator may add {TAU_HASH} to kernels under [policy]",
     ),
     "fields": (
@@ -372,3 +375,13 @@ def test_several_statistics_need_a_rule_for_each_and_strata_their_hash():
     strata = guarded(several({"tau": KENDALL}))
     assert not allows(Policy(statistics=frozenset({tau})), strata)
     assert allows(Policy(kernels=frozenset({computation_hash(strata)})), strata)
+
+
+def test_a_refusal_names_the_statistic_and_cuts_no_kernel():
+    policy = Policy(statistics=frozenset({"mean"}))
+    fields = [number_field(name, "0", "2") for name in ("x", "y")]
+    tau_b = library_study("kendall_tau_b", fields, 3, ["x", "y"], max_colluding=2)
+    assert "and Kendall's tau-b of 'x' and 'y' with the kernel" in refusal(policy, tau_b)
+    kernel = " + ".join(["abs(a.x - b.x)"] * 20)
+    long = refusal(policy, make_study(kernel, statistic="mine"))
+    assert "and 'mine' (no statistic of the library) came" in long and "abs" not in long

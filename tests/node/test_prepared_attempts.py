@@ -16,7 +16,13 @@ from tests.support.protocols import run_own_steps
 from tests.support.sessions import Run
 from tests.support.studies import LOUD, clear_sums
 from umpc.crypto.rounds import run_in_memory
-from umpc.errors import LedgerError, LocalProtocolError, PreparationLost, RemoteProtocolError
+from umpc.errors import (
+    LedgerError,
+    LocalProtocolError,
+    PreparationError,
+    PreparationLost,
+    RemoteProtocolError,
+)
 from umpc.node.spool import Spool
 from umpc.node.standing import PreparedAttempt, PreparedAttempts
 
@@ -149,6 +155,9 @@ class Clock:
     def cancel(self, study: bytes) -> None:
         self.cancelled.append(study)
 
+    def reservation(self, study: bytes):
+        return self.prepared.get(study)
+
     def later(self, delay, act):
         self.timers.append(Timer(self.now + delay, act))
         return self.timers[-1]
@@ -221,3 +230,14 @@ def test_a_ledger_that_fails_does_not_keep_the_material(entry, caplog):
     clock.parking.close()
     assert "until the next start" in caplog.text
     check_gone(a)
+
+
+def test_what_an_administrator_refused_makes_room(entry):
+    clock, (a, b, c) = Clock(), map(entry, "abc")
+    clock.parking.put(a)
+    clock.parking.put(b)
+    with pytest.raises(PreparationError):
+        clock.parking.check_room()
+    del clock.prepared[a.study_hash]  # `umpc approve reject`
+    clock.parking.put(c)
+    assert not clock.parking.holds(a.study_hash) and clock.parking.holds(b.study_hash)

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from html import escape
 from html.parser import HTMLParser
 
 import numpy as np
 import pytest
 
-from tests.support.studies import Entropy, make_study
+from tests.support.fields import number_field
+from tests.support.several import several
+from tests.support.studies import GINI, KENDALL, Entropy, library_study, make_study
 from umpc.cli.shared import print_report
 from umpc.errors import ConfigError
 from umpc.reporting.page import page
-from umpc.reporting.rows import rounded
+from umpc.reporting.rows import QUESTIONS, promise_of, rounded, sentence_of
 from umpc.simulation import simulate
 from umpc.study.cost import Moment
 from umpc.study.parts import FieldText
@@ -82,9 +85,11 @@ def test_it_is_well_formed_and_asks_for_nothing(report):
 def test_it_says_what_the_report_says(report):
     said = " ".join(Parsed(page(report)).texts)
     for value in (
-        rounded(report.estimate, report.noise_std),
-        f"The 95 % interval is {rounded(report.low, report.noise_std)} to ",
-        f"for {report.interval_covers}.",
+        f"{sentence_of(report)}.",
+        f"for {report.interval_covers}",
+        "Which interval of 95 % answers which question",
+        *QUESTIONS.values(),
+        *promise_of(report).lines,
         report.study_hash,
         report.sums[0].kernel,
         f"{report.bytes_online:,}",
@@ -92,6 +97,36 @@ def test_it_says_what_the_report_says(report):
         assert value in said
     assert "<b>&1" in said, "names are escaped, not interpreted"
     assert all(step in said for step in STEPS)
+
+
+def test_the_headline_is_a_sentence_in_the_statistics_own_words():
+    """One value, one interval, and whom it is for: all that somebody needs to quote."""
+    fields = [number_field(name, "0", "4") for name in ("x", "other", "y")]
+    fields[1:2] = []
+    study = library_study("kendall_tau", fields, 2, ("x", "y"), epsilon="9")
+    ran = replace(simulate(study, TABLES, Entropy("quoted")).report, noise_std=0.03)
+    known = replace(ran, estimate=0.4493, low=0.4001, high=0.4962, records=1750)
+    quoted = "Kendall's tau-a of x and y: 0.449 (95 % 0.400 to 0.496, for these 1,750 records)"
+    assert sentence_of(known) == quoted
+    wide = replace(known, low=-0.5, high=1.4)
+    assert sentence_of(wide).startswith("Kendall's tau-a of x and y: 0.45 (95 % -0.50 to 1.40, ")
+    assert sentence_of(replace(known, low=None)) == "Kendall's tau-a of x and y: 0.449"
+    assert sentence_of(replace(known, estimate=None)) == "Kendall's tau-a of x and y: no value"
+    covers = "the value of the grid's bins"
+    assert sentence_of(replace(known, interval_covers=covers)).endswith(f"0.496, for {covers})")
+    text = page(replace(known, version="0.2.0"))
+    assert f'<p class="value">{escape(quoted)}.</p>' in text
+    assert "asked by coordinator of node-0, node-1 · umpc 0.2.0 · study " in text
+    assert "its own rules and its budget allowed this study" in text
+
+
+def test_strata_and_own_statistics_keep_their_names():
+    several_of = several({"kendall_tau": KENDALL, "gini_mean_difference": GINI}, epsilon="1000")
+    tables = [{name: np.arange(12) % 3 for name in ("x", "y", "s")} for _ in range(2)]
+    found = simulate(several_of, tables, Entropy("parts")).report
+    told = [sentence_of(found.of_part(place)) for place in range(len(found.parts))]
+    assert all(" inside s = " in each for each in told), told
+    assert any(each.startswith("Kendall's tau-a of ") for each in told)
 
 
 @pytest.mark.parametrize(
@@ -127,8 +162,8 @@ def test_the_value_the_interval_and_the_date_stand_together_in_every_form(report
     )
     print_report(known, "table")
     for text in (page(known), capsys.readouterr().out):
-        assert "0.4493" in text and "0.44933" not in text
-        assert "0.4312" in text and "0.4712" in text and "0.43123" not in text
+        assert "0.449 (95 % 0.431 to 0.471" in " ".join(text.replace("│", " ").split())
+        assert "0.44933" not in text and "0.43123" not in text
         assert "2026-11-28 07:43 UTC" in text
         assert "2026-11-27 09:00 UTC" in text and "the records are those of" in text
     unknown = page(replace(known, prepared_at=""))

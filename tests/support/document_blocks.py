@@ -9,8 +9,9 @@
 
 A block of `sh` has a command a line, a block of `python` runs as a whole. A comment
 `# exit code 35` says how a command ends; without it, it ends with 0. `&` starts a process, which
-the end of the page ends. In a block that shows output, `…` stands for any text. Ports of 127.0.0.1
-become free ones. A question of a command is answered with `y`.
+`kill %1` ends (the first one of the page), or the end of the page. In a block that shows output,
+`…` stands for any text. Ports of 127.0.0.1 become free ones. A question of a command is answered
+with `y`.
 
 Commands run in this process, except for those that serve, lead a study or start others: these are
 forked from a process that has imported everything.
@@ -151,6 +152,9 @@ class Reader:
         """Run one command to its end, or start it. Returns: what it printed."""
         ends = ENDS.search(line)
         command = self._local(line.partition(" #")[0].strip())
+        if kill := re.fullmatch(r"kill %(\d+)", command):
+            stop([self._started[int(kill[1]) - 1]])
+            return ""
         if not command.startswith("umpc "):
             subprocess.run(command, shell=True, check=True)
             return ""

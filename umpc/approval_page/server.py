@@ -96,6 +96,8 @@ class PageContents:
 MOST_REASON = 200
 WIDTH = 1000
 PARTS = ("spent", "reserved", "left")
+WHOLE_ROWS = {"WARNING": "warn", "in short": "short"}
+"""Headings of facts that stand alone over the others, without the heading."""
 
 
 def render(contents: PageContents, notice: str = "") -> str:
@@ -137,20 +139,21 @@ def _study(study: WaitingStudy) -> str:
     form = f'<form method="post" action="decide">{hidden}'
     accept = f'{form}<button class="accept" name="decision" value="accept">Accept</button></form>'
     refuse = (
-        f"<details><summary>Refuse…</summary>{form}<label>Reason, which the coordinator reads"
-        f'<input name="reason" required maxlength="{MOST_REASON}" autocomplete="off"></label>'
-        '<button class="refuse" name="decision" value="reject">Refuse</button></form></details>'
+        f'{form}<button class="refuse" name="decision" value="reject">Refuse</button>'
+        "<label>Reason, which the coordinator reads; it may stay empty"
+        f'<input name="reason" maxlength="{MOST_REASON}" autocomplete="off"></label></form>'
     )
     fault = f'<p class="warn">{escape(study.fault)}</p>' if study.fault else ""
     shown = f"<h3>{escape(study.name)}</h3>{fault}<dl>{_facts(study.facts)}</dl>"
-    return f"<article>{shown}{'' if study.fault else accept}{refuse}</article>"
+    buttons = f"{'' if study.fault else accept}{refuse}"
+    return f'<article>{shown}<div class="decide">{buttons}</div></article>'
 
 
 def _facts(facts: Iterable[tuple[str, str]]) -> str:
     lines = []
     for heading, text in facts:
-        if heading == "WARNING":
-            lines.append(f'<dd class="warn">{escape(text)}</dd>')
+        if heading in WHOLE_ROWS:
+            lines.append(f'<dd class="{WHOLE_ROWS[heading]}">{escape(text)}</dd>')
         else:
             lines.append(f"<dt>{escape(heading.strip())}</dt><dd>{escape(text)}</dd>")
     return "".join(lines)
@@ -162,7 +165,11 @@ def _budget(budgets: Iterable[BudgetShares]) -> Iterator[str]:
         yield f"<h3>{escape(shares.name)}: {_amount(shares.total)} in all</h3>"
         if shares.total:
             yield picture(shares)
-        amounts = (f"{part} {_amount(getattr(shares, part))}" for part in PARTS)
+        amounts = (
+            f'<svg class="key" viewBox="0 0 20 20" aria-hidden="true">{_bar(part, 0, 20)}</svg>'
+            f" {part} {_amount(getattr(shares, part))}"
+            for part in PARTS
+        )
         yield f"<p>{', '.join(amounts)}</p>"
 
 
@@ -172,14 +179,19 @@ def picture(shares: BudgetShares) -> str:
     for part in PARTS:
         amount: Fraction = getattr(shares, part)
         width = float(WIDTH * amount / shares.total)
-        place = f'x="{x:.2f}" y="0" width="{max(width, 3.0):.2f}" height="20"'
-        about = f"{part} {_amount(amount)}"
         if amount > 0:
-            drawn.append(f'<rect class="{part}" {place}><title>{escape(about)}</title></rect>')
+            drawn.append(_bar(part, x, max(width, 3.0), f"{part} {_amount(amount)}"))
         x += width
     label = f"{shares.name}: {_amount(shares.spent)} of {_amount(shares.total)} spent"
     view = f'viewBox="0 0 {WIDTH} 20" preserveAspectRatio="none"'
     return f'<svg {view} role="img" aria-label="{escape(label)}">{"".join(drawn)}</svg>'
+
+
+def _bar(part: str, x: float, width: float, about: str = "") -> str:
+    """Return one part of a bar. Its shape tells it from the others, and not only its colour."""
+    y = 10 if part == "reserved" else 0
+    place = f'x="{x:.2f}" y="{y}" width="{width:.2f}" height="{20 - y}"'
+    return f'<rect class="{part}" {place}><title>{escape(about)}</title></rect>'
 
 
 def _amount(value: Fraction) -> str:
@@ -224,7 +236,10 @@ dt { color: var(--quiet); }
 dd { margin: 0; overflow-wrap: anywhere; }
 .warn { color: var(--warn); background: var(--warned); padding: .4rem .6rem; border-radius: .3rem;
   font-weight: 600; overflow-wrap: anywhere; }
-dl .warn { grid-column: 1 / -1; }
+dl .warn, dl .short { grid-column: 1 / -1; }
+.short { font-size: 1.05rem; margin: 0 0 .6rem; overflow-wrap: anywhere; }
+.decide { display: flex; flex-wrap: wrap; gap: .5rem 1rem; align-items: flex-start; }
+.decide form + form { flex: 1 1 18rem; }
 form { margin: .5rem 0; }
 button, input { font: inherit; padding: .5rem 1rem; border-radius: .4rem; box-sizing: border-box; }
 button { border: 0; color: var(--on); cursor: pointer; font-weight: 600; }
@@ -233,10 +248,11 @@ button { border: 0; color: var(--on); cursor: pointer; font-weight: 600; }
 label { display: block; }
 input { width: 100%; margin: .3rem 0; border: 1px solid var(--quiet); color: var(--ink);
   background: var(--paper); }
-summary { cursor: pointer; padding: .3rem 0; }
 svg { width: 100%; height: 1.6rem; display: block; border-radius: .3rem; }
 svg rect { stroke: var(--paper); stroke-width: 2px; vector-effect: non-scaling-stroke; }
-.spent { fill: var(--spent); } .reserved { fill: var(--reserved); } .left { fill: var(--left); }
+.spent { fill: var(--spent); } .reserved { fill: var(--reserved); }
+svg .left { fill: none; stroke: var(--left); }
+svg.key { display: inline-block; width: 1.2rem; height: 1.2rem; vertical-align: -.2rem; }
 ul { list-style: none; padding: 0; margin: .3rem 0; }
 li { overflow-wrap: anywhere; }
 .history li { border-bottom: 1px solid var(--line); padding: .4rem 0; }
@@ -362,7 +378,11 @@ def _form(call: PageCall) -> dict[str, str] | None:
         return None
     try:
         found = parse_qs(
-            call.body.decode("ascii"), strict_parsing=True, max_num_fields=3, errors="strict"
+            call.body.decode("ascii"),
+            strict_parsing=True,
+            max_num_fields=3,
+            errors="strict",
+            keep_blank_values=True,
         )
     except ValueError:
         return None
@@ -376,11 +396,11 @@ def _form(call: PageCall) -> dict[str, str] | None:
 
 
 def _has_its_reason(form: Mapping[str, str]) -> bool:
-    """Whether a refusal has a reason of one line, and an acceptance has none."""
+    """Whether a refusal has a reason of at most one line, and an acceptance has none."""
     reason = form["reason"]
     if form["decision"] == "accept":
         return not reason
-    return bool(reason.strip()) and reason.isprintable() and len(reason) <= MOST_REASON
+    return reason.isprintable() and len(reason) <= MOST_REASON
 
 
 def _refusal(status: HTTPStatus, sentence: str) -> PageAnswer:

@@ -7,27 +7,30 @@ from __future__ import annotations
 
 import getpass
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import click
 
 from umpc.api.description import describe_question
-from umpc.cli.budget import short_amount
+from umpc.cli.budget import studies
 from umpc.cli.shared import (
     CONFIG,
     DATASET,
     approvals_of,
     configs_of,
     has_ledger,
+    place_of,
     print_columns,
     read_ledger,
 )
-from umpc.errors import ApprovalError, LedgerError, UmpcError
+from umpc.errors import ApprovalError, UmpcError
 from umpc.node.approvals import ACCEPTED, MAX_REASON, PENDING, REJECTED, Entry
 from umpc.node.audit.trail import AuditRow, AuditTrail
-from umpc.node.budget.budget_account import BudgetCost
+from umpc.node.budget.ledgerfile import give_back
 from umpc.node.config import NodeConfig
+from umpc.node.decision import sentence_for
 from umpc.protocols.registry import decode_study, protocol_of
 from umpc.reporting.rows import printable
 from umpc.study.document import Study
@@ -35,6 +38,7 @@ from umpc.study.document import Study
 HASH = click.argument("prefix", metavar="HASH")
 DIGITS = 16
 """Hexadecimal digits of a hash that the list shows."""
+REASON = "this site does not take part in the study"
 HEAD = ("state", "hash", "when", "coordinator", "statistic", "epsilon", "name")
 """Columns of the list."""
 
@@ -46,11 +50,12 @@ def approve() -> None:
     A study waits if the node's TOML file has approval = true under [policy].
     After your decision the coordinator has to run the study again.
 
-    HASH stands for the first digits of a study's hash. Give as many digits as you need to
-    tell the study from all others.
+    HASH stands for the first digits of a study's hash, or for its name. Give as many digits as
+    you need to tell the study from all others.
 
-    You may change a decision until the study is released. After the release the node repeats
-    its stored answer, whatever you decide. A decision does not stop a run that has begun.
+    You may change a decision at any time. After the release, a refusal withdraws the stored
+    result: the node does not send its share again, and what was sent is sent. A decision does not
+    stop a run that has begun its release.
 
     \b
     umpc approve list --config node.toml
@@ -127,11 +132,16 @@ def accept(config: Path, dataset: str | None, prefix: str) -> None:
 @HASH
 @click.option(
     "--reason",
-    required=True,
+    default=REASON,
+    show_default=True,
     help="One line. The coordinator reads it whenever it asks for this study again.",
 )
 def reject(config: Path, dataset: str | None, prefix: str, reason: str) -> None:
-    """Refuse a study. The refusal holds until you accept the study."""
+    """Refuse a study, and give back what it reserves. It holds until you accept the study.
+
+    The study may wait, be prepared, be finished and not yet paid for, or be released. With all 64
+    digits of its hash it may also be unknown here so far.
+    """
 
     if not reason.strip() or not reason.isprintable() or len(reason) > MAX_REASON:
         raise click.BadParameter(
@@ -149,6 +159,8 @@ def decide(
     command.
     """
 
+    if state == REJECTED:
+        _know(config, dataset, prefix)
     found, entry = find(config, dataset, prefix)
     by = f"by {_person()}{way}"
     row = AuditRow(
@@ -162,7 +174,37 @@ def decide(
         note=f"{by}: {reason}" if reason else by,
     )
     AuditTrail(found.ledger).append(row)
-    return approvals_of(found).decide(entry.hash, state, reason)
+    decided = approvals_of(found).decide(entry.hash, state, reason)
+    if state == REJECTED and has_ledger(found):
+        give_back(place_of(found), bytes.fromhex(entry.hash))
+    return decided
+
+
+def _know(config: Path, dataset: str | None, wanted: str) -> None:
+    """Add a study to the approvals that only the ledger knows, or that nobody asked for yet.
+
+    Args: wanted: its name or the first digits of its hash; all 64 of an unknown one.
+    Raises: ApprovalError where several studies of the ledgers fit.
+    """
+    found, digits = configs_of(config, dataset), wanted.strip().lower()
+    if any(approvals_of(each).named(wanted) for each in found):
+        return
+    known = {
+        (study.hash, each.ledger): (each, study)
+        for each in filter(has_ledger, found)
+        for study in studies(read_ledger(each))
+        if study.name == wanted or (digits and study.hash.startswith(digits))
+    }
+    if len(known) > 1:
+        hashes = ", ".join(digits[:DIGITS] for digits, _ in known)
+        raise ApprovalError(
+            f"one study was expected whose hash begins with {wanted[:64]!r}, or which has this "
+            f"name, and these fit: {hashes}. Give more digits of the hash, or --dataset"
+        )
+    for each, study in known.values():
+        approvals_of(each).add_unseen(study.hash, study.name, str(study.epsilon))
+    if not known and len(found) == 1 and re.fullmatch("[0-9a-f]{64}", digits):
+        approvals_of(found[0]).add_unseen(digits, "", "")
 
 
 def _person() -> str:
@@ -184,13 +226,9 @@ def _fields_of(entry: Entry) -> tuple[str, ...]:
 
 
 def find(config: Path, dataset: str | None, prefix: str) -> tuple[NodeConfig, Entry]:
-    """Return the only study whose hash begins so, in any data set. Raises: ApprovalError."""
-    found, digits = configs_of(config, dataset), prefix.strip().lower()
-    with_it = [
-        each
-        for each in found
-        if any(entry.hash.startswith(digits) for entry in approvals_of(each).entries())
-    ]
+    """Return the only study of this name or hash, in any data set. Raises: ApprovalError."""
+    found = configs_of(config, dataset)
+    with_it = [each for each in found if approvals_of(each).named(prefix)]
     if len(with_it) > 1:
         names = ", ".join(repr(each.dataset) for each in with_it)
         raise ApprovalError(
@@ -209,42 +247,9 @@ def _say(entry: Entry) -> None:
 
 
 def facts_of(config: NodeConfig, entry: Entry, study: Study) -> Iterator[tuple[str, str]]:
-    """Lines that describe the study, and what it leaves of the data set's budget."""
+    """Lines that describe the study: all in one sentence, and then each by itself."""
+    yield "in short", sentence_for(config, study)
     yield from description_of(entry, study)
-    yield "budget", budget_after(config, study)
-
-
-def budget_after(config: NodeConfig, study: Study) -> str:
-    """The budget that is left before a study and after it, in words.
-
-    The δ that finite bits add is not in it, because it depends on numbers of records.
-    """
-
-    if not has_ledger(config):
-        before = f"epsilon {short_amount(config.epsilon)} in all, and nothing is spent"
-        if study.exact_epsilon > config.epsilon:
-            return f"{before}; the node will refuse this study, which needs more epsilon"
-        left = short_amount(config.epsilon - study.exact_epsilon)
-        return f"{before}, epsilon {left} after this study"
-    try:
-        account = read_ledger(config).account
-    except LedgerError as error:
-        return f"not known: {error.message}"
-    protocol, charged_as = protocol_of(study), study.whole.hash
-    course = protocol.course(study)
-    now = account.epsilon()
-    before = f"epsilon {short_amount(now.left)} of {short_amount(now.total)} left now"
-    if charged_as in account.charged or (course and course.id in account.courses):
-        return f"{before}; this study is paid and costs nothing more"
-    known = (protocol.known_delta(study), protocol.known_events(study))
-    cost = BudgetCost(study.exact_epsilon, *known)
-    if lacking := account.lacks(cost, replaced=charged_as):
-        return f"{before}; the node will refuse this study, which needs more {lacking}"
-    account.open[charged_as] = cost
-    after = f"epsilon {short_amount(account.epsilon().left)}"
-    if cost.delta:
-        after += f" and delta {short_amount(account.delta().left)}"
-    return f"{before}, {after} after this study"
 
 
 def description_of(entry: Entry, study: Study) -> Iterator[tuple[str, str]]:

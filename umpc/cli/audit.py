@@ -51,7 +51,7 @@ def audit() -> None:
 def show(config: NodeConfig, last: int, event: str | None, study: str | None) -> None:
     """Show the last rows of the trail. They are not verified."""
     fitting = (
-        row
+        {**row, "note": reading.note_of(row)}
         for row in _rows(config, 0)
         if (event is None or row["event"] == event) and row["study"].startswith(study or "")
     )

@@ -23,11 +23,11 @@ from umpc.approval_page.server import (
     WaitingStudy,
     served_page,
 )
-from umpc.cli.approve import decide, facts_of, find
+from umpc.cli.approve import REASON, decide, facts_of, find
 from umpc.cli.shared import CONFIG, approvals_of, configs_of, has_ledger, read_ledger
 from umpc.errors import ApprovalError, UmpcError
 from umpc.node.approvals import ACCEPTED, PENDING, REJECTED, Entry
-from umpc.node.audit.reading import last_rows
+from umpc.node.audit.reading import last_rows, note_of
 from umpc.node.audit.trail import one_line, trail_beside
 from umpc.node.config import NodeConfig
 from umpc.protocols.registry import decode_study
@@ -38,8 +38,16 @@ MOST_WAITING = 50
 MOST_EVENTS = 100
 MOST_CHARACTERS = 100_000
 """The limit of one line of a study. `umpc approve show` prints longer ones."""
-HISTORY = ("accepted", "rejected", "refusal", "release", "answer", "restore", "policy")
-"""The events of the trail that the page shows."""
+HISTORY = {
+    "accepted": "A person accepted a study",
+    "rejected": "A person refused a study",
+    "refusal": "The node refused a study",
+    "release": "The result of a study left",
+    "answer": "The answer to a study's question left",
+    "restore": "Files were put back from a backup",
+    "policy": "The rules changed. From now on",
+}
+"""Events of the trail that the page shows → their sentences."""
 
 
 @click.command()
@@ -83,6 +91,7 @@ def decider(config: Path) -> Callable[[str, str, str], str]:
                 f"the study {found.name!r} of hash {digits[:DIGITS]} was {found.state} meanwhile. "
                 "`umpc approve` changes a decision"
             )
+        reason = reason.strip() or REASON * (decision == "reject")
         entry = decide(config, None, digits, states[decision], reason, way=", on the page")
         return f"{entry.state}: {entry.name!r} of {entry.coordinator}, hash {digits[:DIGITS]}"
 
@@ -155,7 +164,9 @@ def _history(config: Path) -> tuple[PastEvent, ...]:
     trails = [trail_beside(each.ledger.resolve()) for each in datasets]
     rows = sorted(chain.from_iterable(map(last_rows, trails)), key=lambda row: str(row["at"]))
     told = [row for row in reversed(rows) if row["event"] in HISTORY][:MOST_EVENTS]
-    return tuple(PastEvent(row["at"], row["event"], _about(row), row["note"]) for row in told)
+    return tuple(
+        PastEvent(row["at"], HISTORY[row["event"]], _about(row), note_of(row)) for row in told
+    )
 
 
 def _about(row: dict[str, Any]) -> str:

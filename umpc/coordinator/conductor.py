@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any, TypeVar
 
+from umpc import __version__
 from umpc.coordinator.links import Encoded, Losses, NodeLink, Tell, each, encoded, saying_what_holds
 from umpc.coordinator.shufflers import ShufflerLink
 from umpc.errors import AlreadyReleased, LocalProtocolError, StudyError
@@ -140,6 +141,7 @@ class Conductor:
             timeline=tuple(sorted(self.moments, key=lambda each: names.index(each.node))),
             finished=utc_text(),
             prepared_at=prepared_at if is_ahead else "",
+            version=__version__,
         )
         return await asyncio.to_thread(self.side.finish, released, measured)
 
@@ -320,7 +322,12 @@ class Conductor:
         await self._question(released)
         is_replay = not self.losses.has_evaluated
         seconds = self._elapsed(self.started)
-        measured = Measured(replayed=is_replay, seconds_total=seconds, finished=utc_text())
+        measured = Measured(
+            replayed=is_replay,
+            seconds_total=seconds,
+            finished=utc_text(),
+            version=__version__,
+        )
         return await asyncio.to_thread(self.side.replay, released, measured)
 
     def _begin_shuffling(self, attempt: bytes) -> Beside:

@@ -6,6 +6,7 @@
 | `run/` | one study at this node: its steps, links, material and rounds |
 | `links.py` | links between nodes: dialling and waiting; which processes this node reaches |
 | `standing.py` | what stays in memory between studies: chains of transfers, prepared attempts |
+| `starts.py` | how often each node has started: a second copy of a node is noticed |
 | `linked_store.py` | a site's disk: studies of linked rows, both lists, its share of the table |
 | `people_server.py` | an aggregator's calls: a study of people is opened, counted and added up |
 | `people_store.py` | an aggregator's disk: studies of people, their rows, its share of the table |
@@ -21,6 +22,7 @@
 | `datasets.py` | the data sets of a node, the one that a study is about, and its admission |
 | `template.py` | an example of the configuration, with every key |
 | `policy.py` | the administrator's rules |
+| `decision.py` | a study in one sentence, for the person who decides on it |
 | `audit/` | the audit trail: who asked what, who decided, what was charged and left |
 | `approvals.py` | studies that wait for a person's decision |
 """

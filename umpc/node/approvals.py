@@ -39,7 +39,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from umpc.errors import ApprovalError, ApprovalPending, PolicyRefused
+from umpc.errors import ApprovalError, ApprovalPending, PolicyRefused, UmpcError
 from umpc.node.budget.ledger_place import utc_text
 from umpc.study.document import Study
 
@@ -70,7 +70,8 @@ TABLE = (
 class Entry:
     """A study as it was proposed.
 
-    `hash` is hexadecimal, `asked` and `decided` are times in UTC, `document` is the study's bytes.
+    `hash` is hexadecimal, `asked` and `decided` are times in UTC, `document` is the study's bytes;
+    empty where the study was refused before it was proposed.
     """
 
     hash: str
@@ -86,6 +87,11 @@ class Entry:
 
 
 COLUMNS = ", ".join(each.name for each in fields(Entry))
+INSERT = f"INSERT INTO studies ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+LEARN = (
+    "UPDATE studies SET coordinator = ?, name = ?, statistic = ?, epsilon = ?, document = ?"
+    " WHERE hash = ?"
+)
 
 
 def approvals_beside(ledger: Path) -> Path:
@@ -136,6 +142,10 @@ class Approvals:
             is_new = approval and not found
             if is_new:
                 self._add(db, study.whole, known)
+            elif found and not found[0].document:  # it was refused before it was proposed
+                facts = (study.coordinator, study.name, study.statistic, study.epsilon)
+                values = (*map(_line, facts), study.whole.encode(), known)
+                db.execute(LEARN, values)
         if is_new:
             self._tell(study, known)
         if not _is_accepted(found, node) and approval:
@@ -163,18 +173,38 @@ class Approvals:
         with self._transaction() as db:
             return _select(db)
 
-    def find(self, prefix: str) -> Entry:
-        """Return the only study whose hash begins with `prefix`. Raises: ApprovalError."""
+    def named(self, wanted: str) -> list[Entry]:
+        """Return all studies of this name, or whose hash begins so: the hash comes first."""
         with self._transaction() as db:
-            return self._one(db, prefix)
+            return _named(db, wanted)
 
-    def decide(self, prefix: str, state: str, reason: str = "") -> Entry:
-        """Accept or reject the only study whose hash begins with `prefix`, and return it.
+    def find(self, wanted: str) -> Entry:
+        """Return the only study of this name, or whose hash begins so. Raises: ApprovalError."""
+        with self._transaction() as db:
+            return self._one(db, wanted)
+
+    def add_unseen(self, known: str, name: str, epsilon: str) -> None:
+        """Add a study whose document is not known here, so that it can be refused.
+
+        Args: known: its whole hash. Raises: ApprovalError.
+        """
+        values = (known, PENDING, self._clock(), "", "", "", _line(name), "", epsilon, b"")
+        with self._transaction(create=True) as db:
+            db.execute(INSERT, values)
+
+    def decide(self, wanted: str, state: str, reason: str = "") -> Entry:
+        """Accept or reject the only study that `find` finds, and return it.
 
         A decision may be changed later. Raises: ApprovalError.
         """
         with self._transaction() as db:
-            chosen = self._one(db, prefix).hash
+            found = self._one(db, wanted)
+            if state == ACCEPTED and not found.document:
+                raise ApprovalError(
+                    f"a study that was proposed here was expected, and nothing but the hash of "
+                    f"{found.hash[:16]} is known. Accept it when its coordinator has asked again"
+                )
+            chosen = found.hash
             db.execute(
                 "UPDATE studies SET state = ?, decided = ?, reason = ? WHERE hash = ?",
                 (state, self._clock(), _line(reason), chosen),
@@ -197,24 +227,21 @@ class Approvals:
             db.execute("DELETE FROM studies WHERE seq = ?", (oldest,))
         told = (study.coordinator, study.name, study.statistic, study.epsilon)
         values = (known, PENDING, self._clock(), "", "", *map(_line, told), document)
-        db.execute(f"INSERT INTO studies ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
+        db.execute(INSERT, values)
 
-    def _one(self, db: sqlite3.Connection, prefix: str) -> Entry:
-        digits = prefix.strip().lower()
-        found: list[Entry] = []
-        if re.fullmatch("[0-9a-f]+", digits):
-            found = _select(db, "substr(hash, 1, ?) = ?", len(digits), digits)
+    def _one(self, db: sqlite3.Connection, wanted: str) -> Entry:
+        found = _named(db, wanted)
         if len(found) == 1:
             return found[0]
         if found:
             names = [entry.hash[:16] for entry in found[:LISTED]]
             names += ["…"] if len(found) > LISTED else []
-            came = f"{len(found)} studies begin so: {', '.join(names)}. Give more digits"
+            came = f"{len(found)} studies fit: {', '.join(names)}. Give more digits of the hash"
         else:
             came = "there is none. List them"
         raise ApprovalError(
             f"approvals {self._path}: one study was expected whose hash begins with "
-            f"{prefix[:64]!r}, and {came}"
+            f"{wanted[:64]!r}, or which has this name, and {came}"
         )
 
     @contextmanager
@@ -257,6 +284,14 @@ def _create(path: Path) -> None:
 def _select(db: sqlite3.Connection, where: str = "true", *values: object) -> list[Entry]:
     rows = db.execute(f"SELECT {COLUMNS} FROM studies WHERE {where} ORDER BY seq", values)
     return [_entry(*row) for row in rows]
+
+
+def _named(db: sqlite3.Connection, wanted: str) -> list[Entry]:
+    digits = wanted.strip().lower()
+    found: list[Entry] = []
+    if re.fullmatch("[0-9a-f]+", digits):
+        found = _select(db, "substr(hash, 1, ?) = ?", len(digits), digits)
+    return found or (_select(db, "name = ?", wanted) if wanted else [])
 
 
 def _is_accepted(found: list[Entry], node: str) -> bool:
@@ -309,6 +344,7 @@ class ApprovalHook:
         node: the node's name.
         start: runs a job at once or beside.
         run: as `subprocess.run`.
+        describe: the study in one sentence; it may read the table.
     """
 
     def __init__(
@@ -319,12 +355,14 @@ class ApprovalHook:
         start: Callable[[Callable[[], None]], None] = in_background,
         run: Callable[..., Any] = subprocess.run,
         now: Callable[[], float] = time.monotonic,
+        describe: Callable[[Study], str] = lambda study: "",
     ):
         self._command = list(command)
         self._node = node
         self._start = start
         self._run = run
         self._now = now
+        self._describe = describe
         self._lock = threading.Lock()
         self._last: float | None = None
         self._missed = 0
@@ -349,7 +387,13 @@ class ApprovalHook:
             "epsilon": study.epsilon,
             "others": others,
         }
-        self._start(lambda: self._call(json.dumps(facts)))
+        self._start(lambda: self._call(json.dumps({**facts, "sentence": self._sentence(study)})))
+
+    def _sentence(self, study: Study) -> str:
+        try:
+            return self._describe(study)
+        except UmpcError as error:
+            return f"not known: {error.message}"
 
     def _call(self, text: str) -> None:
         try:

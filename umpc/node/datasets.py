@@ -34,6 +34,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -53,6 +54,7 @@ from umpc.node.config import (
     load_datasets,
     note_start,
 )
+from umpc.node.decision import sentence_for
 from umpc.node.linked_store import KeyedRows, LinkedStore
 from umpc.node.people_store import PeopleStore
 from umpc.node.policy import Policy
@@ -133,7 +135,7 @@ def open_dataset(config: NodeConfig, ledger: Ledger, people: PeopleStore | None 
 
     Raises: AuditError, ApprovalError.
     """
-    hook = ApprovalHook(config.hook, config.name)
+    hook = ApprovalHook(config.hook, config.name, describe=partial(sentence_for, config))
     approvals = Approvals(approvals_beside(config.ledger), tell=hook.tell)
     note_start(config)
     audit = AuditTrail(config.ledger)
@@ -164,10 +166,12 @@ class Datasets:
     def check(self, study: Study) -> None:
         """Check that the node may look at the study for one of its data sets.
 
-        Raises: StudyError, ConfigError.
+        Raises: StudyError, ConfigError; PolicyRefused where a person rejected it, also if its
+            result is stored.
         """
         found = self._find(study)
         if found is not None and (found.knows(study) or found.allows_coordinator(study)):
+            found.admission.heed(study)
             return
         named = study.dataset_of(self.node)
         if not named and found is not None:
@@ -388,7 +392,6 @@ class Admission:
         self._check_kind(study)
         policy = self.policy()
         policy.check(study, self.name)
-        protocol = protocol_of(study)
         if self._people_of(study) and (fewest := terms_of(study).fewest) < policy.min_records:
             raise PolicyRefused(
                 f"{self.name} takes part for {policy.min_records} people or linked rows, or more "
@@ -397,11 +400,20 @@ class Admission:
                 culprit=self.name,
                 step="propose",
             )
+        self.heed(study, approval=policy.approval)
+        return policy
+
+    def heed(self, study: Study, *, approval: bool = False) -> None:
+        """Check that nobody rejected the study, whether it is new or its result is stored.
+
+        Args: approval: a person must have accepted it, too.
+        Raises: PolicyRefused, ApprovalPending.
+        """
+        protocol = protocol_of(study)
         course = protocol.course(study)
         identity = course.id if course else b""
         shown = protocol.approved_as(study)
-        self.approvals.require(shown, self.name, approval=policy.approval, identity=identity)
-        return policy
+        self.approvals.require(shown, self.name, approval=approval, identity=identity)
 
     def _people_of(self, study: Study) -> PeopleStore | None:
         """Return where the site keeps its share of a study's table; None for a study of records."""

@@ -24,6 +24,7 @@ from umpc.node.approvals import Approvals
 from umpc.node.policy import Policy
 from umpc.node.run.link import PeerLink, peer_stream
 from umpc.node.standing import StandingWith
+from umpc.node.starts import Starts
 from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.protocols.registry import decode_study, protocol_of
@@ -69,8 +70,9 @@ class Meeting:
 class Links:
     """The links of this node to other nodes: it serves their calls and dials them."""
 
-    def __init__(self, identity: Identity):
+    def __init__(self, identity: Identity, starts: Starts):
         self.identity = identity
+        self._starts = starts
         self._pumps: set[asyncio.Task[None]] = set()
         self._meetings: dict[Place, Meeting] = {}
         self._dialling = asyncio.Semaphore(DIALS_AT_ONCE)
@@ -124,7 +126,8 @@ class Links:
         if hello.channel and meeting.standing is not None:
             link.channel = await meeting.standing.accept(hello.channel)
         taken = hello.channel if link.channel is not None else b""
-        answer = pb.PeerHello(attempt=hello.attempt, channel=taken)
+        answer = self._starts.greeting(caller, hello.attempt, taken)
+        await asyncio.to_thread(self._starts.hear, caller, hello)
         try:
             # The greeting goes first: nothing else may be written to this stream before.
             await stream.send(pb.PeerMessage(hello=answer), "prepare")
@@ -171,7 +174,8 @@ class Links:
         node = study.nodes[peer]
         stream = peer_stream(node.name)
         offered = await standing.offer() if standing is not None else None
-        hello = pb.PeerHello(attempt=meeting_id, channel=offered.name if offered else b"")
+        name = offered.name if offered else b""
+        hello = self._starts.greeting(node.name, meeting_id, name)
         try:
             # a hub has no TLS handshakes for it, and takes many openings in one message
             async with nullcontext() if is_behind_hub(node.address) else self._dialling:
@@ -179,7 +183,9 @@ class Links:
                 await stream.connect(self.identity, "node", node.address, patience)
             stream.begin(node_stub(stream.channel).Peer())
             await stream.write(pb.PeerMessage(hello=hello))
-            answer = (await stream.next("prepare")).hello.channel
+            greeting = (await stream.next("prepare")).hello
+            await asyncio.to_thread(self._starts.hear, node.name, greeting)
+            answer = greeting.channel
             if answer and answer != hello.channel:
                 raise stream.violation("took a channel that was not offered")
         except BaseException:

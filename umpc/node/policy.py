@@ -32,6 +32,7 @@ apart by a column. Without `min_colluding` the noise must withstand all nodes bu
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -41,7 +42,7 @@ from umpc.node.budget.budget_account import shown
 from umpc.protocols.registry import protocol_of
 from umpc.study.computation import computation_hash
 from umpc.study.document import Study
-from umpc.study.rules import columns_of
+from umpc.study.rules import columns_of, words_of
 from umpc.ustat.statistics import LIBRARY, Statistic
 
 KINDS = ("protocol", "noise", "coins", "backend", "preprocessing", "adversary")
@@ -49,6 +50,45 @@ KINDS = ("protocol", "noise", "coins", "backend", "preprocessing", "adversary")
 ADD_IT = "have its administrator add it"
 SHOWN = 8
 """Largest number of names in one refusal, which is one line."""
+MOST_KERNEL = 200
+"""Characters of a kernel that a refusal shows. It leaves out a longer one, and cuts none."""
+WORDS = {
+    "coordinators": "only {} may ask",
+    "statistics": "only the statistics {} are computed",
+    "kernels": "computations of {} hash(es) are allowed as well",
+    "fields": "only the fields {} are read",
+    "public_labels": "the labels {} may be known to everybody",
+    "public_filters": "conditions may read {}",
+    "person": "all rows of one person are protected together, told apart by {}",
+    "max_epsilon": "a study costs at most epsilon {}",
+    "max_delta": "a study costs at most delta {}",
+    "min_records": "this site has at least {} complete rows for a study",
+    "min_nodes": "a study has at least {} sites",
+    "min_colluding": "the noise withstands {} sites that collude",
+    "dealers": "only {} may deal",
+    "shufflers": "only {} may shuffle",
+    "trusted_curator": "RAW RECORDS may go to a coordinator",
+    "approval": "a person accepts each study",
+}
+"""Key → what the rule says. The kinds of KINDS say themselves."""
+
+
+def rules_in_words(note: str) -> str:
+    """Return the rules of a row of the audit trail as one sentence.
+
+    Args: note: of an event start or policy. A text that a crash or the limit cut stays as it is.
+    """
+    try:
+        rules: dict[str, object] = json.loads(note)
+    except ValueError:
+        return note
+    told = []
+    for key, value in sorted(rules.items()):
+        listed = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+        if key == "kernels" and isinstance(value, list):
+            listed = str(len(value))
+        told.append(WORDS.get(key, f"{key} is one of {{}}").format(listed or "none"))
+    return f"{'; '.join(told) or 'no rule restricts a study'}."
 
 
 @dataclass(frozen=True)
@@ -245,10 +285,11 @@ class Policy:
             "statistics": f"the library's {_named(self.statistics or ())} with default parameters",
             "kernels": "kernels of certain hashes" if self.kernels else "no kernel by its hash",
         }
+        kernel = study.parsed_kernels[0].text
+        kernel = f" with the kernel {kernel}" if len(kernel) <= MOST_KERNEL else ""
         yield (
             f"{' and '.join(allows[key] for key in given)} only ({' and '.join(given)} under "
-            f"[policy]), and {study.statistic[:63]!r} with the kernel "
-            f"{study.parsed_kernels[0].text[:200]} came; its administrator may add {came} to "
+            f"[policy]), and {words_of(study)}{kernel} came; its administrator may add {came} to "
             "kernels under [policy]"
         )
 

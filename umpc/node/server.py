@@ -16,6 +16,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
@@ -45,6 +46,7 @@ from umpc.node.run.coordinator import CoordinatorStream
 from umpc.node.run.study import run_study
 from umpc.node.spool import room_for
 from umpc.node.standing import Standing
+from umpc.node.starts import Starts
 from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.study import document
@@ -97,7 +99,8 @@ class NodeServer(PeopleCalls, Greeted, rpc.NodeServicer):
         super().__init__(identity, found, partial(public_error, node=identity.name))
         self.workers = workers
         self.finished = finished
-        self.links = Links(identity)
+        starts = Starts(found.first.ledger, identity.name, os.urandom)
+        self.links = Links(identity, starts)
         self.standing = Standing()
         self._sites = {each.name: self._site(each) for each in datasets}
         self._contact = ContactCheck(identity, self._rules_for)

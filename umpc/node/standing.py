@@ -319,7 +319,10 @@ class PreparedAttempts:
         return study in self._places
 
     def check_room(self) -> None:
-        """Raises: PreparationError that says what to do."""
+        """Drop what has no reservation any more. Raises: PreparationError that says what to do."""
+        for study, place in list(self._places.items()):
+            if self._ledger.reservation(study) is None:
+                self.drop(place.parked, "was refused by the administrator")
         if len(self._places) < self._most:
             return
         if not self._most:

@@ -30,6 +30,7 @@ from umpc.reporting.rows import (
     KIND_WORDS,
     PICTURE,
     QUIET,
+    TABLE,
     TEXT,
     TITLE,
     VALUE,
@@ -241,6 +242,8 @@ def body_of(report: Report) -> list[str]:
             body += _folded(title, [_table(rows)] if rows else [])
         elif kind == HEAT:
             body.append(heat_map(content).svg)
+        elif kind == TABLE:
+            body += [f'<div class="wide">{_table(content[1], content[0])}</div>']
         elif kind == PICTURE:
             body.append(picture_of(*content).svg)
         elif kind == CURVE:
@@ -262,9 +265,10 @@ def _folded(title: str, content: Sequence[str]) -> list[str]:
     ]
 
 
-def _table(rows: Iterable[Line]) -> str:
+def _table(rows: Iterable[Line], title: str = "") -> str:
     cells = '<tr><td>{}</td><td class="number">{}</td><td>{}</td></tr>'
-    return f"<table>{''.join(cells.format(*map(escape, row)) for row in rows)}</table>"
+    caption = f"<caption>{escape(title)}</caption>" if title else ""
+    return f"<table>{caption}{''.join(cells.format(*map(escape, row)) for row in rows)}</table>"
 
 
 def _step(moment: Moment) -> Line:
@@ -309,7 +313,8 @@ h2 { font-size: 1.1rem; margin: 2rem 0 .5rem; }
 """The frame that every page has."""
 OWN = """
 summary { font-size: 1.1rem; font-weight: 600; margin: 1.5rem 0 .3rem; cursor: pointer; }
-.value { font-size: 2.4rem; font-weight: 600; margin: .5rem 0 0; }
+.value { font-size: 1.6rem; line-height: 1.3; font-weight: 600; margin: .8rem 0; }
+caption { text-align: left; font-weight: 600; padding: .3rem 0; }
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; }
 td, th { padding: .25rem .75rem .25rem 0; overflow-wrap: anywhere; }

@@ -37,6 +37,9 @@ from umpc.study.making_report import SETS
 from umpc.study.parts import FieldText, describe_complete
 from umpc.study.report import Report
 from umpc.study.settings import HONEST
+from umpc.ustat.expression import fields_of
+from umpc.ustat.statistics import LIBRARY
+from umpc.ustat.text import from_text
 
 MOST_SUMS = 16
 """The most sums that are listed; a vector may have thousands. The JSON document has all."""
@@ -49,6 +52,13 @@ KIND_WORDS = {
     HOEFFDING: "the population, for any n",
 }
 """Kind of interval → its name in pictures and tables."""
+QUESTIONS = {
+    RECORDS: "Which value do these records have? This is the one to quote.",
+    POPULATION: "Which value has the population that they are a sample of?",
+    HOEFFDING: "The same, if they are few or nothing is known of their law?",
+    NOISE: "Which value has this study without its noise?",
+}
+"""Kind of interval → the question that it answers, the usual one first."""
 
 
 def rounded(value: float, noise_std: float | None) -> str:
@@ -73,14 +83,37 @@ def describe_ends(report: Report, low: float, high: float) -> str:
     return f"{rounded(low, report.noise_std)} … {rounded(high, report.noise_std)}"
 
 
-def headline(report: Report) -> str:
-    """The sentences beside the estimate: its kind, its noise and its interval."""
-    noise = "" if report.noise_std is None else f"{report.noise_std:.2g}"
-    told = f"The private estimate. Its noise has a standard deviation of {noise}." if noise else ""
-    if report.low is not None and report.high is not None:
-        low, high = (rounded(end, report.noise_std) for end in (report.low, report.high))
-        told += f" The 95 % interval is {low} to {high}, for {report.interval_covers}."
-    return told.strip()
+def sentence_of(report: Report) -> str:
+    """The result as one may quote it: the statistic's own words, its value, its one interval."""
+    name, _, stratum = report.statistic.partition(" ")
+    words = LIBRARY[name].words if name in LIBRARY else name
+    told = f"{words} of {' and '.join(_columns_of(report))}"
+    told += f" {stratum}" if stratum else ""
+    if report.estimate is None:
+        return f"{told}: no value"
+    if report.low is None or report.high is None:
+        return f"{told}: {rounded(report.estimate, report.noise_std)}"
+    error = max(report.noise_std or 0.0, (report.high - report.low) / 4)  # with the sampling
+    value, low, high = (rounded(x, error) for x in (report.estimate, report.low, report.high))
+    told += f": {value}"
+    return f"{told} (95 % {low} to {high}, for {_whom(report)})"
+
+
+def _columns_of(report: Report) -> list[str]:
+    """The fields that the value's kernels read, and the label of two classes."""
+    kernels = [from_text(entry.kernel) for entry in report.sums[:MOST_SUMS]]
+    used = {field.name for kernel in kernels for field in fields_of(kernel)}
+    return [
+        field["name"] for field in report.fields if field["name"] in used or field.get("public")
+    ]
+
+
+def _whom(report: Report) -> str:
+    """The records that the usual interval is for; another value where it is for that."""
+    if not report.interval_covers.startswith("the value on all"):
+        return report.interval_covers
+    is_shared = find_protocol(report.protocol).settings().shares_tables
+    return f"these {report.records:,} {'people' if is_shared else 'records'}"
 
 
 def describe_times(report: Report) -> Iterator[tuple[str, str]]:
@@ -229,6 +262,8 @@ CURVE = "curve"
 """The content is an answer from a table of counts, whose picture it is."""
 HEAT = "heat"
 """The content is a matrix."""
+TABLE = "table"
+"""The content is a title and its rows."""
 FOLDED = "folded"
 """The content is a title and its rows. Where a reader can unfold it, it is folded away."""
 REPLAYED = "replayed: stored shares"
@@ -241,6 +276,8 @@ def title_of(report: Report) -> str:
 
 def table_rows(report: Report, extra: Extra) -> Iterator[Line]:
     """All rows in one table, the estimate first."""
+    if not report.parts:
+        yield "to quote", "", f"{sentence_of(report)}."
     yield from _estimate(report)
     yield from _exact(report, extra)
     yield from _errors(report)
@@ -269,7 +306,7 @@ def blocks_of(report: Report) -> Iterator[Block]:
     replayed = f" · {REPLAYED}" if report.replayed else ""
     times = "".join(f"{label} {text} · " for label, text in describe_times(report))
     yield TITLE, title_of(report)
-    yield QUIET, f"{times}study {report.study_hash}{replayed}"
+    yield QUIET, f"{times}{''.join(_who(report))}study {report.study_hash}{replayed}"
     yield from _values(report)
     yield HEADING, "What was promised to whom"
     for sentence in promises(report):
@@ -310,18 +347,21 @@ def _values(report: Report) -> Iterator[Block]:
         yield TEXT, report.note
         return
     intervals = intervals_of(report)
-    yield VALUE, rounded(report.estimate, report.noise_std)
-    yield TEXT, headline(report)
+    yield VALUE, f"{sentence_of(report)}."
     yield PICTURE, (report, intervals)
+    rows = [
+        (QUESTIONS[each.kind], describe_ends(report, each.low, each.high), f"for {each.covers}")
+        for kind in QUESTIONS
+        for each in intervals
+        if each.kind == kind
+    ]
+    yield TABLE, ("Which interval of 95 % answers which question", rows)
+    if report.noise_std is not None:
+        yield QUIET, f"The noise in the value has a standard deviation of {report.noise_std:.2g}."
     if test := usual_test_of(report):
         yield TEXT, f"{describe_test(test)}."
     if report.note:
         yield TEXT, report.note
-    rows = [
-        (KIND_WORDS[each.kind], describe_ends(report, each.low, each.high), f"for {each.covers}")
-        for each in intervals
-    ]
-    yield FOLDED, ("The intervals of 95 % in numbers", rows)
 
 
 def _answers(answers: Sequence[CountsAnswer]) -> Iterator[Block]:
@@ -460,14 +500,23 @@ def _computed(report: Report) -> Iterator[Line]:
         yield f"field {name}", "", values
 
 
+def _who(report: Report) -> Iterator[str]:
+    """The coordinator, the sites and the program, as far as the report has them."""
+    if report.coordinator:
+        yield f"asked by {report.coordinator} of {', '.join(report.sites)} · "
+    if report.version:
+        yield f"umpc {report.version} · "
+
+
 def _participants(report: Report) -> Iterator[Line]:
-    """Each node's name and number of records. A replay knows no names."""
+    """Each node's name and number of records. A replay of before knows no names."""
     names = [moment.node for moment in report.timeline if moment.step == "propose"]
+    names = names or [name for name in report.sites if name not in report.missing]
     names = names or [f"node {number}" for number in range(1, len(report.records_by_node) + 1)]
     is_shared = find_protocol(report.protocol).settings().shares_tables
     told = "people, in shares" if is_shared else "records"
     for name, count in zip(names, report.records_by_node, strict=False):
-        yield name, f"{count:,}", told
+        yield name, f"{count:,}", f"{told}; its own rules and its budget allowed this study"
 
 
 def _traffic(report: Report) -> Iterator[Line]:

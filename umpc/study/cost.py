@@ -87,7 +87,7 @@ class Measured:
     """The cost of a run, as the processes counted it.
 
     Bytes of nodes are in the study's order, bytes of steps round by round. Shufflers send heaps.
-    finished, prepared_at: as in `Report`.
+    finished, prepared_at, version: as in `Report`.
     """
 
     rounds: int = 0
@@ -103,6 +103,7 @@ class Measured:
     bytes_online_by_shuffler: list[int] = field(default_factory=list)
     finished: str = ""
     prepared_at: str = ""
+    version: str = ""
 
     def __post_init__(self) -> None:
         for name in ("seconds_online", "seconds_offline", "seconds_total"):

@@ -249,6 +249,8 @@ def report_of(
         missing=list(study.names_missing),
         person=study.people.column if study.people else "",
         classes=classes_of(study),
+        coordinator=study.coordinator,
+        sites=[node.name for node in study.nodes],
     )
 
 

@@ -454,21 +454,45 @@ def columns_of(
     return None
 
 
+def words_of(study: Study) -> str:
+    """The statistics that a study computes, in the library's words.
+
+    A name of the coordinator's own is in quotes, and so is that of each field.
+    """
+    told: dict[str, None] = {}  # strata repeat a statistic
+    for alone, statistic, columns in _parts_of(study):
+        if statistic is None or columns is None:
+            told[f"{alone.statistic!r} (no statistic of the library)"] = None
+        else:
+            told[f"{statistic.words} of {' and '.join(map(repr, columns))}"] = None
+    strata = f" in each stratum of {study.stratum_field!r}" if study.stratum_field else ""
+    return " and ".join(told) + strata
+
+
 def _computed(study: Study) -> Iterator[tuple[Statistic, tuple[str, ...]]]:
     """The statistics with rules that the study computes by name, and their fields."""
+    for _, statistic, columns in _parts_of(study):
+        if statistic is not None and statistic.rules and columns is not None:
+            yield statistic, columns
+
+
+def _parts_of(
+    study: Study,
+) -> Iterator[tuple[Study, Statistic | None, tuple[str, ...] | None]]:
+    """Each value of a study alone, the library's statistic of its name, and its fields.
+
+    The fields are None where the study computes something else than this statistic.
+    """
     parts: tuple[StudyPart | None, ...] = study.several or (None,)
     for part, alone in zip(parts, study.single_statistics, strict=True):
         name, _, weight = alone.statistic.partition(WEIGHTED)
         statistic = LIBRARY.get(name)
-        if statistic is None or not statistic.rules:
-            continue
         stratum, place = "", 0
         if part is not None and part.stratum:
             stratum = study.stratum_field
             place = study.schema[stratum].categories.index(part.stratum)
-        columns = columns_of(alone, statistic, stratum, place, weight)
-        if columns is not None:
-            yield statistic, columns
+        known = None if statistic is None else columns_of(alone, statistic, stratum, place, weight)
+        yield alone, statistic, known
 
 
 def _assignments(used: tuple[str, ...], statistic: Statistic) -> Iterable[tuple[str, ...]]:

@@ -357,6 +357,7 @@ def test_a_copy_has_what_is_for_ever_and_nothing_that_could_still_leave(site):
         ledger.hold(B, b"b" * 32, b"this share has not left")
         ledger.prepare(C, 4e9)
         assert ledger.count_fields(C, 1)
+        ledger.keep_start(b"south", b"a start of a peer")
         archive = site.back_up()
     assert b"this share has not left" not in archive.read_bytes()
     site.lose(".anchor", ".key")

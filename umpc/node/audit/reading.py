@@ -28,9 +28,12 @@ from umpc.node.audit.trail import (
     seal,
 )
 from umpc.node.budget.budget_account import Row
+from umpc.node.policy import rules_in_words
 
 KNOWN = {"seq", "at", "hash", *(each.name for each in fields(AuditRow))}
 """The keys of every row. A later version may add others."""
+CLASS = re.compile(r"^\w+ in \w+: ")
+"""How the note of a row of a failure begins."""
 CHARGE = re.compile(rb'"event":"charge","study":"([0-9a-f]{64})"')
 """In a row whose seal is right. A text of others cannot hold it: JSON escapes its quotes."""
 
@@ -94,6 +97,14 @@ def last_rows(path: Path, most_bytes: int = 1 << 20) -> list[dict[str, Any]]:
         raise _unreadable(path, error) from None
     whole = tail.splitlines(keepends=True)[size > most_bytes :]  # the first may be cut
     return [_facts(path, line) for line in whole if line.endswith(b"\n")]
+
+
+def note_of(row: dict[str, Any]) -> str:
+    """Return a row's note for people: rules are a sentence, and a refusal has no class of error."""
+    note: str = row["note"]
+    if row["event"] in ("start", "policy"):
+        return rules_in_words(note)
+    return CLASS.sub("", note) if row["event"] == "refusal" else note
 
 
 def has_charge(path: Path, study: bytes) -> bool:

@@ -76,6 +76,7 @@ from umpc.node.budget.store import (
     KEPT,
     MOST_HELD,
     PREPARED,
+    STARTS,
     StoredEntry,
 )
 from umpc.node.table.fingerprint import Cohort
@@ -332,6 +333,17 @@ class Ledger(LedgerQueries):
             with self._changing("fields") as store:
                 store.put(StoredEntry(FIELDS, digest))
             return True
+
+    def starts(self) -> dict[bytes, bytes]:
+        """Return each node's last start, as `keep_start` was given it, by the node's name."""
+        with self._alone():
+            found = self._store.read(STARTS)
+            return {name: entry.value for name, entry in found if entry is not None}
+
+    def keep_start(self, node: bytes, start: bytes) -> None:
+        """Remember a node's last start, on disk when this returns. Raises: LedgerError."""
+        with self._alone(), self._changing("start") as store:
+            store.put(StoredEntry(STARTS, node, value=start))
 
     def _check_name(self, study: bytes, name: str, course: Course) -> None:
         """Refuse a step under the name of a paid course of other settings, which it would pay anew.

@@ -262,11 +262,15 @@ class LedgerStore:
         self._prepared.discard(study)
 
     def _expire(self) -> None:
-        """Drop the held attempts whose time is up."""
+        """Drop the held attempts whose time is up, and all that `umpc approve` gave back."""
         now = self._now()
         for study in [study for study, until in self._until.items() if now >= until]:
             log.warning("study %s: the time of its held attempt is up", study.hex()[:16])
             self._drop(study)
+        if waiting := {*self._until, *self._prepared}:
+            for study in waiting - self._store.waiting():
+                log.info("study %s: its administrator gave back what it held", study.hex()[:16])
+                self._drop(study)
 
     def _drop(self, study: bytes) -> None:
         self._forget(study)
@@ -358,7 +362,8 @@ class LedgerQueries(LedgerStore):
 
     def reservation(self, study: bytes) -> tuple[str, BudgetCost] | None:
         """Return the name of a study and what is reserved for it, or None where nothing is."""
-        with self._lock:
+        with self._alone():
+            self._expire()
             cost = self._account.open.get(study)
             return None if cost is None else (self._names.get(study, ""), cost)
 

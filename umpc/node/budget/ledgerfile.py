@@ -46,7 +46,7 @@ from umpc.node.budget.ledger_place import (
     system_refuses,
     write_anchor,
 )
-from umpc.node.budget.store import FIELDS, HELD, PREPARED, TABLE, Store, StoredEntry
+from umpc.node.budget.store import FIELDS, HELD, PREPARED, STUDY, TABLE, Store, StoredEntry
 from umpc.node.table.fingerprint import Fingerprint
 from umpc.transport.files import fsync_folder
 
@@ -357,6 +357,19 @@ def count_or_forget_fields(place: Place, forget: bool) -> int:
             return db.execute("DELETE FROM store WHERE kind = ?", (FIELDS,)).rowcount
         (found,) = db.execute("SELECT count(*) FROM store WHERE kind = ?", (FIELDS,)).fetchone()
         return int(found)
+
+
+def give_back(place: Place, study: bytes) -> bool:
+    """Remove what is held or prepared of a study, also beside a running node.
+
+    Nothing of it can leave afterwards. A running node notices at its next look at the budget.
+
+    Returns: whether there was anything. Raises: LedgerError.
+    """
+    _check_exists(place)
+    with system_refuses(place), closing(connect(place.ledger)) as db:
+        gone = f"DELETE FROM store WHERE kind IN (?, ?) AND {STUDY} = ?"
+        return db.execute(gone, (HELD, PREPARED, study)).rowcount > 0
 
 
 def settle(db: sqlite3.Connection, place: Place) -> None:

@@ -11,6 +11,7 @@ key, and a seal, an HMAC with the ledger's key. The key is the study's hash.
 | `events` | the mechanism of a held or charged attempt | as its attempt |
 | `cohort` | the fingerprint of the records of such an attempt | as its attempt |
 | `fields` | the digest of a set of fields that was asked about | the site forgets all |
+| `starts` | the last start of a node that was heard of, under its name | a later one |
 
 *One rule for copies.* What is not for ever is in no copy: a backup, a restored ledger and a copy
 from before an upgrade lack `prepared` and `held`. So nothing that a restore brings back can leave.
@@ -55,7 +56,8 @@ from umpc.transport.files import write_durably
 log = logging.getLogger("umpc.node")
 
 HELD, PREPARED, EVENTS, COHORT, FIELDS = ("held", "prepared", "events", "cohort", "fields")
-FOR_EVER = (EVENTS, COHORT, FIELDS)
+STARTS = "starts"
+FOR_EVER = (EVENTS, COHORT, FIELDS, STARTS)
 """The kinds that a copy of the ledger has."""
 NO_END = 0
 MOST_HELD = 64
@@ -144,6 +146,11 @@ class Store:
     def find(self, kind: str, study: bytes) -> tuple[bytes, StoredEntry | None] | None:
         """Return a study and its entry of a kind, as `read` does, or None if there is none."""
         return next(self.read(kind, "AND study = ?", (study,)), None)
+
+    def waiting(self) -> set[bytes]:
+        """Return the studies that are held or prepared, whose shares are not read."""
+        query = f"SELECT {STUDY} FROM store WHERE kind IN (?, ?)"
+        return {study for (study,) in self._db.execute(query, (HELD, PREPARED))}
 
     def put(self, entry: StoredEntry) -> None:
         """Write an entry, in the place of a former one. The caller's transaction ends it."""

@@ -400,12 +400,24 @@ class PeerMessage(_message.Message):
     def __init__(self, hello: _Optional[_Union[PeerHello, _Mapping]] = ..., frame: _Optional[_Union[Frame, _Mapping]] = ...) -> None: ...
 
 class PeerHello(_message.Message):
-    __slots__ = ("attempt", "channel")
+    __slots__ = ("attempt", "channel", "own", "known")
     ATTEMPT_FIELD_NUMBER: _ClassVar[int]
     CHANNEL_FIELD_NUMBER: _ClassVar[int]
+    OWN_FIELD_NUMBER: _ClassVar[int]
+    KNOWN_FIELD_NUMBER: _ClassVar[int]
     attempt: bytes
     channel: bytes
-    def __init__(self, attempt: _Optional[bytes] = ..., channel: _Optional[bytes] = ...) -> None: ...
+    own: NodeStart
+    known: NodeStart
+    def __init__(self, attempt: _Optional[bytes] = ..., channel: _Optional[bytes] = ..., own: _Optional[_Union[NodeStart, _Mapping]] = ..., known: _Optional[_Union[NodeStart, _Mapping]] = ...) -> None: ...
+
+class NodeStart(_message.Message):
+    __slots__ = ("number", "name")
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    number: int
+    name: bytes
+    def __init__(self, number: _Optional[int] = ..., name: _Optional[bytes] = ...) -> None: ...
 
 class DealRequest(_message.Message):
     __slots__ = ("study", "members", "openings", "signatures", "piece")

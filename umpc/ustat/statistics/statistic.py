@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
@@ -190,6 +191,11 @@ class Statistic:
     parameters: tuple[Parameter, ...] = ()
     null_variance: Callable[..., Fraction] | None = None
     rules: tuple[FieldRule, ...] = ()
+
+    @property
+    def words(self) -> str:
+        """Its usual name in a sentence, without what the title explains."""
+        return re.split(r":|, (?:public|private) ", self.title)[0]
 
     @property
     def is_variadic(self) -> bool:
