@@ -26,7 +26,10 @@ ROLES = {
     "decides about data": "docs/decide.md",
     "developer": "CONTRIBUTING.md",
 }
-NAMED_BY = {"docs/site.md": "tests/system/test_site_page.py"}
+NAMED_BY = {
+    "docs/releasing.md": "tests/deploy/test_release.py",
+    "docs/site.md": "tests/system/test_site_page.py",
+}
 """Pages whose blocks have names, and the test that types them."""
 
 
