@@ -19,7 +19,7 @@ R_PACKAGES := r-base-core r-cran-jsonlite r-cran-testthat r-cran-survival
 
 .PHONY: help demo test contract test-r long cluster-demo test-cluster compose-test netns-test upgrade-test \
         test-sql test-objects test-pages audit crash bench peers pictures figures profile native \
-        native-emulated oracles requirements sbom test-wheel release lint docs tutorial architecture settings proto \
+        native-emulated oracles requirements release lint docs tutorial architecture settings proto \
         install clean
 
 help:  ## print this list
@@ -160,21 +160,6 @@ oracles: $(VENV)/.dev  ## compare accounting, frames and c-index with other libr
 requirements: $(VENV)/.release  ## pin the packages of the image, with their hashes, in deploy/requirements.txt
 	$(BIN)/uv pip compile --quiet --upgrade pyproject.toml --universal --python-version 3.11 \
 	  --generate-hashes --no-header --no-annotate --no-emit-index-url --output-file deploy/requirements.txt
-
-sbom: $(VENV)/.release  ## list the packages of the image in build/sbom.json, as CycloneDX
-	@mkdir -p build
-	$(BIN)/cyclonedx-py requirements deploy/requirements.txt --pyproject pyproject.toml \
-	  --output-format JSON --output-reproducible --output-file build/sbom.json
-
-test-wheel: $(VENV)/.demo  ## build a wheel, and run the demo from it in an empty folder
-	rm -rf build/wheel build/wheel-env
-	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir build/wheel .
-	$(PYTHON) -m venv build/wheel-env
-	build/wheel-env/bin/python -m pip install --quiet --disable-pip-version-check "$$(ls build/wheel/umpc-*.whl)[demo]"
-	@ls build/wheel && cd / && "$(CURDIR)/build/wheel-env/bin/umpc" --version --verbose
-	@if command -v cc > /dev/null && test "$$UMPC_BUILD_NATIVE" != 0; then cd / && \
-	  "$(CURDIR)/build/wheel-env/bin/python" -c 'from umpc.native import LIBRARY; assert LIBRARY, "the wheel has no gate"'; fi
-	folder="$$(mktemp -d)" && cd "$$folder" && "$(CURDIR)/build/wheel-env/bin/umpc" demo && rmdir "$$folder"
 
 # PYTHONS='python3.13 /opt/3.14/bin/python3': the Pythons in which wheels are tried. FINAL=1: an error
 # unless HEAD is the tag of the version. CIBUILDWHEEL=1: wheels by it, which needs a docker engine.

@@ -71,7 +71,7 @@ def release(given: argparse.Namespace) -> None:
         raise NotReleased(f"{into} is not empty; remove it, or name another folder by --into")
     into.mkdir(parents=True, exist_ok=True)
     source = source_archive(into)
-    wheels = by_cibuildwheel(into) if given.cibuildwheel else by_compiler(source, into)
+    wheels = by_cibuildwheel(source, into) if given.cibuildwheel else by_compiler(source, into)
     wheels.append(wheel(source, into, UMPC_BUILD_NATIVE="0"))
     pinned = into / f"umpc-{version}-requirements.txt"
     pinned.write_text(pinned_with(PINNED.read_text("utf-8"), version, wheels))
@@ -179,9 +179,9 @@ def by_compiler(source: Path, into: Path) -> list[Path]:
     return found
 
 
-def by_cibuildwheel(into: Path) -> list[Path]:
+def by_cibuildwheel(source: Path, into: Path) -> list[Path]:
     """Wheels with the gate as pyproject.toml asks for them: Linux needs a docker engine."""
-    run("cibuildwheel", "--output-dir", into, ROOT)
+    run("cibuildwheel", "--output-dir", into, source)
     return sorted(into.glob("*-abi3-*.whl"))
 
 

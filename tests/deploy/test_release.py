@@ -131,6 +131,10 @@ def test_a_release_is_built_tried_signed_checked_and_installed(tmp_path):
     assert bill["metadata"]["component"]["version"] == VERSION
     assert "numpy" in {each["name"] for each in bill["components"]}
 
+    asked = ["--print-build-identifiers", "--platform", "linux"]
+    built_by_it = RELEASE.said(Path(sys.executable).parent / "cibuildwheel", *asked)
+    assert {f"cp311-{each}linux_x86_64" for each in ("many", "musl")} < set(built_by_it.split())
+
     again = tmp_path / "again"
     again.mkdir()
     source = RELEASE.source_archive(again)
