@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bench.harness import Site, cores, made_up, site
+from bench.jobs import JobFailed
 from bench.nodes import watched
 from bench.people import DEALT, MILLION, SMALL, WIDE, dealing, expanded
 from bench.simulated_study import LINE, Simulated, megabytes, members_of, messages_of, study_of
@@ -61,29 +62,26 @@ HEAD = (
     "in all",
     "memory",
 )
+RAN = (
+    "sites × records",
+    "in all",
+    "links",
+    "bytes on data",
+    "as planned",
+    "a site's memory",
+    "planned",
+    "dealer",
+    "coordinator",
+)
 
 
 def main(arguments: Sequence[str]) -> None:
     if arguments[:1] == ["people"]:
         people()
     elif arguments[:1] == ["real"]:
-        columns = (
-            "sites × records",
-            "in all",
-            "connections of a site",
-            "bytes on data",
-            "as planned",
-            "a site's memory",
-            "planned",
-            "dealer",
-            "coordinator",
-        )
-        rows = [
-            real(sites, by_grid=by_grid)
-            for sites in map(int, arguments[1:])
-            for by_grid in (True, False)
-        ]
-        show("Real processes on this machine", columns, rows)
+        for sites in map(int, arguments[1:]):
+            show("Real processes on this machine", RAN, [real(sites, by_grid=True)])
+            show("Real processes on this machine", RAN, [real(sites, by_grid=False)])
     else:
         predicted()
 
@@ -244,12 +242,14 @@ def real(sites: int, *, by_grid: bool) -> tuple[str, ...]:
 
 
 def _run(file: Path) -> tuple[dict, int]:
-    """A study's report, and the coordinator's peak memory."""
+    """A study's report, and the coordinator's peak memory. Raises: JobFailed."""
     words = [*Deployment.command, "study", "run", str(file), "--format", "json"]
     with subprocess.Popen(words, stdout=subprocess.PIPE) as process:
         report = json.load(process.stdout)
         _, status, used = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise JobFailed(report["message"])
     return report, used.ru_maxrss << 10
 
 
