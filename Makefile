@@ -19,7 +19,7 @@ R_PACKAGES := r-base-core r-cran-jsonlite r-cran-testthat r-cran-survival
 
 .PHONY: help demo test contract test-r long cluster-demo test-cluster compose-test netns-test upgrade-test \
         test-sql test-objects test-pages test-alerts audit crash bench peers pictures figures profile native \
-        native-emulated oracles requirements sbom test-wheel lint docs tutorial architecture settings proto \
+        native-emulated oracles requirements release lint docs tutorial architecture settings proto \
         install clean
 
 help:  ## print this list
@@ -69,7 +69,7 @@ demo: $(VENV)/.demo  ## run a private Kendall tau between real processes on this
 test: $(VENV)/.dev  ## run the tests on all cores, without those of `make long`
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
-long: $(VENV)/.dev  ## run the tests that take too long for `make test`: about half an hour on two cores
+long: $(VENV)/.dev $(VENV)/.release  ## run the tests that take too long for `make test`: about half an hour on two cores
 	UMPC_LONG=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 # What a change of walls must keep: processes, attacks, audits, papers, pages, vectors, specification.
@@ -96,7 +96,7 @@ test-cluster: $(VENV)/.cluster  ## run the tests that need a Dask scheduler and 
 compose-test: $(VENV)/.dev  ## run the compose files in containers, where a docker engine is at hand
 	$(BIN)/python -m pytest --timeout 0 -rA tests/compose
 
-netns-test: $(VENV)/.dev  ## as root: run studies between processes behind firewalls, through a hub
+netns-test: $(VENV)/.dev $(VENV)/.release  ## as root: run studies between processes behind firewalls, through a hub
 	@command -v iptables > /dev/null && command -v ip > /dev/null || \
 	    $$(test "$$(id -u)" = 0 || echo sudo) apt-get install -y --no-install-recommends \
 	    iptables iproute2
@@ -170,20 +170,12 @@ requirements: $(VENV)/.release  ## pin the packages of the image, with their has
 	$(BIN)/uv pip compile --quiet --upgrade pyproject.toml --universal --python-version 3.11 \
 	  --generate-hashes --no-header --no-annotate --no-emit-index-url --output-file deploy/requirements.txt
 
-sbom: $(VENV)/.release  ## list the packages of the image in build/sbom.json, as CycloneDX
-	@mkdir -p build
-	$(BIN)/cyclonedx-py requirements deploy/requirements.txt --pyproject pyproject.toml \
-	  --output-format JSON --output-reproducible --output-file build/sbom.json
-
-test-wheel: $(VENV)/.demo  ## build a wheel, and run the demo from it in an empty folder
-	rm -rf build/wheel build/wheel-env
-	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir build/wheel .
-	$(PYTHON) -m venv build/wheel-env
-	build/wheel-env/bin/python -m pip install --quiet --disable-pip-version-check "$$(ls build/wheel/umpc-*.whl)[demo]"
-	@ls build/wheel && cd / && "$(CURDIR)/build/wheel-env/bin/umpc" --version --verbose
-	@if command -v cc > /dev/null && test "$$UMPC_BUILD_NATIVE" != 0; then cd / && \
-	  "$(CURDIR)/build/wheel-env/bin/python" -c 'from umpc.native import LIBRARY; assert LIBRARY, "the wheel has no gate"'; fi
-	folder="$$(mktemp -d)" && cd "$$folder" && "$(CURDIR)/build/wheel-env/bin/umpc" demo && rmdir "$$folder"
+# PYTHONS='python3.13 /opt/3.14/bin/python3': the Pythons in which wheels are tried. FINAL=1: an error
+# unless HEAD is the tag of the version. CIBUILDWHEEL=1: wheels by it, which needs a docker engine.
+release: $(VENV)/.release  ## build a release in dist and try it: archive, wheels, image, SBOM, checksums, notes
+	rm -rf dist
+	$(BIN)/python deploy/release.py $(if $(PYTHONS),--python $(PYTHONS)) $(if $(FINAL),--final) \
+	  $(if $(CIBUILDWHEEL),--cibuildwheel)
 
 lint: $(VENV)/.dev  ## check style and types
 	$(BIN)/ruff check .

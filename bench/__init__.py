@@ -15,9 +15,10 @@
 | `proxy.py` | a slow line in front of servers |
 | `scaling.py` | growth over the size of E, nodes and records: tables, and pictures for README.md |
 | `nodes.py` | 64 nodes |
+| `consortium.py` | 10, 100 and 1,000 sites and 10^6 people: predicted, and as real processes |
 | `members.py` | hundreds of members with one record each, in two processes that run many nodes |
 | `simulated_study.py` | a study of pairs without its nodes: what each process sends and computes |
-| `simulated.py` | 1,000 and 10,000 nodes, from the plan's own cost functions |
+| `simulated.py` | 256 and 1,024 nodes, from the plan's own cost functions |
 | `hub.py` | many nodes through a hub, beside direct links |
 | `work.py` | processor seconds of each kind of work in a study with many nodes |
 | `people.py` | people with one value each: expanding, dealing, messages a second, a whole study |

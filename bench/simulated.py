@@ -1,4 +1,4 @@
-"""Studies over 1,000 and 10,000 nodes without the nodes, from the plan's own cost functions.
+"""Studies over 256 and 1,024 nodes without the nodes, from the plan's own cost functions.
 
 E is really drawn, and bytes and links follow from it. Seconds follow from the measured cost of each
 kind of work on this machine, and from a line of 20 ms and 100 Mbit/s.

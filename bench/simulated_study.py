@@ -5,6 +5,7 @@ E is really drawn, and bytes, links and work follow from it. `simulated.py` prin
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 
@@ -54,6 +55,21 @@ def study_of(nodes: int) -> Study:
     )
 
 
+def members_of(study: Study, records: int) -> list[Member]:
+    """Members with so many records each, and with certificates of the usual size."""
+    return [
+        Member(
+            n.name,
+            records,
+            commit(study.hash, n.name, bytes(SEED_BYTES)),
+            bytes(32),
+            certificate=bytes(CERTIFICATE_BYTES),
+            signature=bytes(SIGNATURE_BYTES),
+        )
+        for n in study.nodes
+    ]
+
+
 @dataclass(frozen=True)
 class Seconds:
     """The seconds of a study in which each process has a processor and a line of its own."""
@@ -68,19 +84,8 @@ class Simulated:
 
     def __init__(self, study: Study, records: int, seed: bytes | None = None):
         self.study, self.records, self.nodes = study, records, len(study.nodes)
-        opening = bytes(SEED_BYTES)
-        members = [
-            Member(
-                n.name,
-                records,
-                commit(study.hash, n.name, opening),
-                bytes(32),
-                certificate=bytes(CERTIFICATE_BYTES),
-                signature=bytes(SIGNATURE_BYTES),
-            )
-            for n in study.nodes
-        ]
-        self.attempt: SharedAttempt = shared_attempt(study, members, [opening] * self.nodes)
+        members, openings = members_of(study, records), [bytes(SEED_BYTES)] * self.nodes
+        self.attempt: SharedAttempt = shared_attempt(study, members, openings)
         ring = self.attempt._sums_ring
         few = self.attempt.sizes.edges <= FEW_EDGES
         self.program = compile_program(study.parsed_kernels, ring, {(0, 1)}, few=few)
@@ -184,19 +189,7 @@ class Simulated:
 
         Each goes to every node, or comes from every node.
         """
-        members, openings = self.attempt.members, (bytes(SEED_BYTES),) * self.nodes
-        signatures = (bytes(SIGNATURE_BYTES),) * self.nodes
-        request = codec.deal_request(self.study.encode(), members, openings, signatures)
-        sent = {
-            "propose": m.Propose(self.study.encode()),
-            "agree": m.Agree(members),
-            "begin": m.Begin(openings, signatures),
-            "evaluate": m.Evaluate(signatures),
-        }
-        sizes = {
-            step: codec.encode_coordinator(message).ByteSize() for step, message in sent.items()
-        }
-        return sizes | {"deal": request.ByteSize()}
+        return messages_of(self.study, self.attempt.members)
 
     # --- work and time ---
 
@@ -269,6 +262,21 @@ class Simulated:
             f"{seconds.agreed + seconds.offline:.0f} s",
             f"{seconds.online:.1f} s",
         )
+
+
+def messages_of(study: Study, members: Sequence[Member]) -> dict[str, int]:
+    """Bytes of the messages with an entry for each node: to each node, and `deal` of each."""
+    openings = (bytes(SEED_BYTES),) * len(members)
+    signatures = (bytes(SIGNATURE_BYTES),) * len(members)
+    request = codec.deal_request(study.encode(), members, openings, signatures)
+    sent = {
+        "propose": m.Propose(study.encode()),
+        "agree": m.Agree(tuple(members)),
+        "begin": m.Begin(openings, signatures),
+        "evaluate": m.Evaluate(signatures),
+    }
+    sizes = {step: codec.encode_coordinator(message).ByteSize() for step, message in sent.items()}
+    return sizes | {"deal": request.ByteSize()}
 
 
 def megabytes(size: int) -> str:

@@ -27,7 +27,13 @@ WRITTEN = [
 DOCUMENTS = {path.relative_to(ROOT).as_posix(): path for path in sorted(WRITTEN)}
 COLUMNS = 100
 README_LINES = 150
-FROM_A_REGISTRY = re.compile(r"umpc\[|pip install '?umpc\b(?!-)")
+FROM_A_REGISTRY = re.compile(
+    r"umpc\[|(?:pipx?|uv|conda|mamba|npm|apt|apt-get|brew) (?:install|add)\b"
+    r"[^\n`;&|#]*?[ '\"]umpc\b(?![-:/])"
+    r"|install\.packages\([^)]*umpc|(?:pull|FROM) umpc\b"
+)
+"""A name that a program would look for in a registry: pip, pipx, uv, conda, npm, apt, R, docker."""
+WHEEL_FILE = re.compile(r"umpc-(\d+\.\d+\.\d+)-")
 
 each_document = pytest.mark.parametrize("name", DOCUMENTS)
 
@@ -177,10 +183,33 @@ def test_make_help_lists_every_target():
 
 
 def test_no_text_takes_umpc_from_a_package_registry_which_has_none():
-    """Extras are installed from a clone or from a wheel file."""
-    texts = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("clients/**/*.md")]
-    texts += ROOT.glob("umpc/**/*.py")
-    found = [path for path in texts if FROM_A_REGISTRY.search(path.read_text(encoding="utf-8"))]
-    assert [str(path.relative_to(ROOT)) for path in found if path.name != "CHANGELOG.md"] == []
-    assert FROM_A_REGISTRY.search("pip install 'umpc[sql]'")
+    """Extras are installed from a clone or from a wheel file (docs/releasing.md, names)."""
+    kinds = ("*.md", "*.py", "*.ipynb", "*.R", "*.Rd", "*.Rmd", "*.sh", "*.yml", "*.service")
+    folders = [*(each for each in FOLDERS.split("|") if each != "tests"), "clients"]
+    texts = [path for each in folders for kind in kinds for path in (ROOT / each).rglob(kind)]
+    texts += [*ROOT.glob("*.md"), *ROOT.glob("*.yml"), ROOT / "Dockerfile", ROOT / "Makefile"]
+    read = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in texts}
+    former = ("CHANGELOG.md", "docs/history/")
+    of_now = {name: text for name, text in read.items() if not name.startswith(former)}
+    assert [name for name, text in of_now.items() if FROM_A_REGISTRY.search(text)] == []
+    versions = {each for text in of_now.values() for each in WHEEL_FILE.findall(text)}
+    assert versions == {umpc.__version__}
     assert "pip install '.[sql]'" in installing("sql")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "pip install 'umpc[sql]'",
+        "pip install umpc",
+        "pip install --upgrade umpc==0.2.0",
+        "pipx install umpc",
+        "uv add umpc",
+        "conda install -c conda-forge umpc",
+        'install.packages("umpc")',
+        "docker pull umpc:0.2.0",
+        "FROM umpc:0.2.0",
+    ],
+)
+def test_a_name_in_a_registry_is_found(text):
+    assert FROM_A_REGISTRY.search(text)

@@ -1,5 +1,8 @@
 """docs/site.md, word by word, by three sites in network namespaces of their own. It needs root.
 
+They run this source tree, and then the wheel of a release, which docs/releasing.md installs into an
+empty environment where there is no network.
+
 Each place (three sites, the dealer, the coordinator) has a namespace on one bridge, and a hosts
 file with everybody's name. So addresses are those of the page: `north.example.org:7100`.
 """
@@ -17,6 +20,7 @@ from pathlib import Path
 import pytest
 
 from tests.netns.test_firewalls import sh
+from tests.support.release import build, types
 from tests.system.conftest import TABLE
 from tests.system.test_site_page import (
     Place,
@@ -41,12 +45,17 @@ def space(name: str) -> str:
 
 
 class PlaceApart(Place):
-    """A place whose commands and processes run in its own namespace."""
+    """A place whose commands and processes run in its own namespace.
+
+    command: what starts umpc there.
+    """
+
+    command = UMPC
 
     def run(self, line: str, answer: str) -> str:
         words, _, output = line.removeprefix("umpc ").partition(" > ")
         ended = subprocess.run(
-            self.inside(*UMPC, *shlex.split(words)),
+            self.inside(*self.command, *shlex.split(words)),
             cwd=self.folder,
             input=answer,
             capture_output=True,
@@ -59,7 +68,7 @@ class PlaceApart(Place):
 
     def starts(self, *arguments: str) -> str:
         self.process = subprocess.Popen(
-            self.inside(*UMPC, *arguments, "--while-stdin-open"),
+            self.inside(*self.command, *arguments, "--while-stdin-open"),
             cwd=self.folder,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -109,6 +118,24 @@ def places(tmp_path) -> Iterator[dict[str, PlaceApart]]:
 
 @pytest.mark.timeout(1800)
 def test_three_sites_in_namespaces_reach_their_first_study_by_the_page_alone(places):
+    reach_the_first_study(places)
+
+
+@pytest.mark.timeout(3600)
+def test_they_reach_it_by_the_wheel_of_a_release(places, tmp_path):
+    folder, environment = tmp_path / "release", tmp_path / "umpc"
+    build(folder)
+    types("download", folder, {})
+    within = places["authority"].inside()
+    changes = {"/opt/umpc": str(environment)}
+    shown = types("install-apart", folder, changes, within)
+    assert "Successfully installed" in shown
+    for place in places.values():
+        place.command = (str(environment / "bin" / "umpc"),)
+    reach_the_first_study(places)
+
+
+def reach_the_first_study(places: dict[str, PlaceApart]) -> None:
     authority, coordinator = places["authority"], places["coordinator"]
     _, shown = authority.types("authority")
     digits = re.search(r"^authority +(.*)$", shown, re.MULTILINE)[1]
@@ -145,5 +172,5 @@ def test_a_consortium_in_namespaces_behind_a_hub_that_is_a_member(places):
 
 
 def run(coordinator: PlaceApart) -> int:
-    words = coordinator.inside(*UMPC, "study", "run", "study.toml", "--quiet")
+    words = coordinator.inside(*coordinator.command, "study", "run", "study.toml", "--quiet")
     return subprocess.run(words, cwd=coordinator.folder, capture_output=True).returncode
