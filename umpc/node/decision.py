@@ -19,7 +19,6 @@ from umpc.node.config import NodeConfig
 from umpc.node.records import load_records
 from umpc.protocols.registry import protocol_of
 from umpc.study.document import Study
-from umpc.study.rules import words_of
 
 REMEMBERED_SECONDS = 600
 """How long a count of rows stays, where nothing tells whether the table was written since."""
@@ -35,7 +34,7 @@ def sentence_for(config: NodeConfig, study: Study) -> str:
         what = f"the RAW RECORDS of {', '.join(map(repr, raw))} and all that follows from them"
     else:
         each = " for each class" * study.two_sample
-        what = f"{words_of(study)}, with noise, over all {len(study.nodes)} sites together, and the"
+        what = f"{protocol_of(study).words(study)}, with noise, over all {len(study.nodes)} sites together, and the"
         what += f" exact number of complete rows here{each}"
     unit = "a single row, and no person with several rows as a whole"
     if study.people is not None:

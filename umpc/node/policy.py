@@ -42,7 +42,7 @@ from umpc.node.budget.budget_account import shown
 from umpc.protocols.registry import protocol_of
 from umpc.study.computation import computation_hash
 from umpc.study.document import Study
-from umpc.study.rules import columns_of, words_of
+from umpc.study.rules import columns_of
 from umpc.ustat.statistics import LIBRARY, Statistic
 
 KINDS = ("protocol", "noise", "coins", "backend", "preprocessing", "adversary")
@@ -289,7 +289,7 @@ class Policy:
         kernel = f" with the kernel {kernel}" if len(kernel) <= MOST_KERNEL else ""
         yield (
             f"{' and '.join(allows[key] for key in given)} only ({' and '.join(given)} under "
-            f"[policy]), and {words_of(study)}{kernel} came; its administrator may add {came} to "
+            f"[policy]), and {protocol_of(study).words(study)}{kernel} came; its administrator may add {came} to "
             "kernels under [policy]"
         )
 

@@ -464,7 +464,9 @@ def words_of(study: Study) -> str:
         if statistic is None or columns is None:
             told[f"{alone.statistic!r} (no statistic of the library)"] = None
         else:
-            told[f"{statistic.words} of {' and '.join(map(repr, columns))}"] = None
+            _, _, weight = alone.statistic.partition(WEIGHTED)
+            by = f", weighted by {weight!r}" if weight else ""
+            told[f"{statistic.words} of {' and '.join(map(repr, columns))}{by}"] = None
     strata = f" in each stratum of {study.stratum_field!r}" if study.stratum_field else ""
     return " and ".join(told) + strata
 

@@ -48,6 +48,7 @@ from umpc.study.cost import Cost
 from umpc.study.document import Study
 from umpc.study.messages import Frame
 from umpc.study.parts import Course, FieldText
+from umpc.study.rules import words_of
 from umpc.study.settings import HONEST, Settings, name_of, read_settings
 from umpc.study.sizes import ClassCounts, Member, Sizes
 from umpc.ustat.clear import Columns
@@ -222,6 +223,10 @@ class StudyProtocol(ABC):
         Empty where only kernels tell.
         """
         return ""
+
+    def words(self, study: Study) -> str:
+        """What a study computes, in words for a site that decides."""
+        return words_of(study)
 
     def check_ahead(self, study: Study) -> None:
         """Raises: StudyError where nothing of a study can be prepared ahead of its run."""

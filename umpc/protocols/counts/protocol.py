@@ -152,6 +152,10 @@ class CountsProtocol(UMpc):
             levels = f"{len(shapes_of(study))} levels, {size_of(study):,} counts"
             yield "tree", f"of {study.settings_as(CountsSettings).tree}: {levels}"
 
+    def words(self, study: Study) -> str:
+        axes = " by ".join(f"{axis.field.name!r} ({axis.size:,} cells)" for axis in axes_of(study))
+        return f"a whole table of counts of {axes}"
+
     def released(self, terms: PromiseTerms) -> str:
         return "a table of noisy counts"
 

@@ -98,6 +98,9 @@ class OverlapProtocol(OneMessageProtocol):
         yield "rounds", f"{cost.rounds}: points, and points masked twice, of which some are shared"
         yield "bytes", f"{cost.bytes_online:,}"
 
+    def words(self, study: Study) -> str:
+        return "how many people both sites share"
+
     def released(self, terms: PromiseTerms) -> str:
         return "the noisy number of people who are at both sites"
 
