@@ -47,7 +47,7 @@ WIDTH = 4
 """Cells of either site."""
 FULL = X[0] * WIDTH + Y[0]
 """The cell of the first row in the first table."""
-RUNS, FEW = 40, 20
+RUNS, FEW = 30, 20
 """Studies over each table, and those that find a mutant."""
 SITES, COORDINATOR = ("node-0", "node-1"), "coordinator"
 EVERYBODY = (*SITES, COORDINATOR, "dealer")
