@@ -47,7 +47,7 @@ def test_without_noise_it_is_scipys(counts):
 
 
 def test_true_hypotheses_are_rejected_rarely_and_false_ones_often():
-    rng, runs, n = np.random.default_rng(19), 400, 300
+    rng, runs, n = np.random.default_rng(19), 160, 300
     law = np.outer([0.5, 0.3, 0.2], [0.7, 0.3])
     other = law + np.array([[0.1, -0.1], [-0.05, 0.05], [-0.05, 0.05]])
 
@@ -72,7 +72,7 @@ def test_true_hypotheses_are_rejected_rarely_and_false_ones_often():
 
 @pytest.mark.parametrize("moved", [0.0, 0.12])
 def test_intervals_of_the_association_hold_it(moved):
-    rng, runs, n = np.random.default_rng(23), 200, 400
+    rng, runs, n = np.random.default_rng(23), 100, 400
     law = np.outer([0.5, 0.3, 0.2], [0.6, 0.4])
     law += moved * np.array([[1, -1], [-1, 1], [0, 0]])
     cells = rng.multinomial(n, law.ravel()).reshape(3, 2)

@@ -30,7 +30,7 @@ from umpc.counts.table import (
 LEAST_EXPECTED = 1.0
 """Expected counts below it, and below the noise's deviation, are taken for the smaller of both."""
 TINY = 1e-9
-LENGTHS = 801
+LENGTHS = 401
 """Lengths that are tested for Cramér's V."""
 
 
@@ -106,8 +106,8 @@ def _cramer(
             bias = float(squares.mean())
         # |s·direction + error|² at each length s
         found = lengths[None] ** 2 + 2 * lengths[None] * along[:, None] + squares[:, None]
-        found.sort(axis=0)
         outside = RUNS - 1 - order_of((1 + level) / 2)
+        found = np.partition(found, (outside, RUNS - 1 - outside), axis=0)
         is_in = (found[outside] <= length**2 + 1e-9) & (length**2 <= found[-1 - outside] + 1e-9)
         held = lengths[is_in]
         ends = (held[0], held[-1]) if len(held) else (0.0, most)
