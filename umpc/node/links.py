@@ -115,6 +115,7 @@ class Links:
                 f"{caller} has {unclaimed} calls waiting already", culprit=caller
             )
         greeting: pb.PeerHello = hello.hello
+        await asyncio.to_thread(self._starts.hear, caller, greeting)
         return greeting
 
     async def _serve_link(
@@ -127,7 +128,6 @@ class Links:
             link.channel = await meeting.standing.accept(hello.channel)
         taken = hello.channel if link.channel is not None else b""
         answer = self._starts.greeting(caller, hello.attempt, taken)
-        await asyncio.to_thread(self._starts.hear, caller, hello)
         try:
             # The greeting goes first: nothing else may be written to this stream before.
             await stream.send(pb.PeerMessage(hello=answer), "prepare")
