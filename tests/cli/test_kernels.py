@@ -10,6 +10,7 @@ from click.testing import CliRunner
 from tests.support.studies import AUC, make_study
 from umpc.cli.kernels import kernels
 from umpc.coordinator.studyfile import load_kernel
+from umpc.counts import COUNTED
 from umpc.errors import KernelError, StudyError
 from umpc.study.computation import computation_hash
 from umpc.study.parts import FieldText
@@ -47,6 +48,25 @@ def test_the_library_is_listed_with_formulas_and_citations():
     for statistic in LIBRARY.values():
         assert statistic.name in output and statistic.citation in output
     assert "sign(a.x - b.x) * sign(a.y - b.y)" in output
+    for name, counted in COUNTED.items():
+        assert f"{name}({counted.roles[0]}" in output and counted.title in output
+
+
+def test_a_statistic_of_counts_says_what_it_releases(tmp_path, monkeypatch):
+    fields = ("--field", "days=0:59", "--field", "died=no,yes")
+    output = explain(tmp_path, monkeypatch, "kaplan_meier", *fields).output
+    assert "120 noisy counts: 60 of days x 2 of died" in output
+    assert "2 for the whole table" in output and "number        median" in output
+    for few in (fields[:2], fields * 2):
+        refused = explain(tmp_path, monkeypatch, "kaplan_meier", *few).exception
+        assert isinstance(refused, StudyError) and "time, event, group" in refused.message
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_every_statistic_of_counts_is_explained(tmp_path, monkeypatch, name):
+    fields = [f"--field={role}=a,b" for role in COUNTED[name].roles]
+    ended = explain(tmp_path, monkeypatch, name, *fields)
+    assert ended.exit_code == 0 and f'statistics = ["{name}"]' in ended.output
 
 
 def test_a_kernel_is_explained_with_range_sensitivity_and_cost(tmp_path, monkeypatch):

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import umpc
+from umpc.counts import COUNTED
 from umpc.errors import error_classes, installing
 from umpc.protocols.registry import PROTOCOLS
 from umpc.ustat.statistics import LIBRARY
@@ -100,6 +101,27 @@ def test_the_statistics_of_the_documentation_are_the_librarys():
     row = re.compile(r"^\| `(\w+)` \| \d records? \|", re.MULTILINE)
     named = row.findall(text_of("docs/statistics.md"))
     assert sorted(named) == sorted(LIBRARY)
+
+
+def test_the_statistics_of_counts_are_listed_with_their_roles():
+    row = re.compile(r"^\| `(\w+)` \| ([\w\[\], ]+) \| [^|]+ \|$", re.MULTILINE)
+    (table,) = re.findall(
+        r"^\| `statistic` \| columns \| what.*?\n\n", text_of("docs/statistics.md"), re.S | re.M
+    )
+    wanted = {
+        name: ", ".join((*each.roles, *(f"[{role}]" for role in each.optional)))
+        for name, each in COUNTED.items()
+    }
+    assert dict(row.findall(table)) == {"statistic": "columns", **wanted}
+
+
+def test_the_page_of_answers_names_statistics_that_exist_and_all_of_counts():
+    page = text_of("docs/answers.md")
+    section = page.split("## From question to statistic")[1].split("\n## ")[0]
+    named = re.findall(r"`(\w+)`", "".join(re.findall(r"^\| [^|]+ (\|[^|]+)\|", section, re.M)))
+    known = {*LIBRARY, *COUNTED}
+    keys = {"statistic", "strata", "weight"}
+    assert set(named) - keys <= known and set(COUNTED) <= set(named)
 
 
 def test_every_statistic_is_allowed_or_not_where_nodes_lie():

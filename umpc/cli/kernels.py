@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import product
+from math import prod
 from pathlib import Path
 
 import click
 
 from umpc.cli.kernel_options import field_of, grade_of, label_of, library_kernels, schema_of
 from umpc.coordinator.studyfile import load_kernel
+from umpc.counts import COUNTED
 from umpc.crypto.ring import RINGS
 from umpc.errors import KernelError, StudyError
 from umpc.mpc.chunks import Pattern
@@ -30,7 +32,7 @@ from umpc.study.parts import FieldText
 from umpc.ustat.estimators import ESTIMATORS
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.robust import obstacle
-from umpc.ustat.schema import Schema
+from umpc.ustat.schema import FieldSchema, Schema
 from umpc.ustat.statistics import LIBRARY, Statistic, find_statistic
 from umpc.ustat.text import to_text
 
@@ -50,6 +52,9 @@ def kernels(context: click.Context) -> None:
     if context.invoked_subcommand is None:
         for statistic in LIBRARY.values():
             _list(statistic)
+        for name, counted in COUNTED.items():
+            roles = ", ".join((*counted.roles, *(f"[{role}]" for role in counted.optional)))
+            click.echo(f"{name}({roles}): {counted.title}  [from a table of counts]")
 
 
 def _list(statistic: Statistic) -> None:
@@ -140,8 +145,12 @@ def explain(
     \b
     umpc kernels explain kernels.py:close_in_age --field age=0:127 --field balance=-10000:110000
     umpc kernels explain spearman_rho --field age=0:127 --field balance=-10000:110000
+    umpc kernels explain kaplan_meier --field days=0:60 --field died=no,yes
     """
 
+    if what in COUNTED:
+        explain_counts(what, [schema_of(text) for text in fields])
+        return
     protocol = find_protocol(protocol or USUAL).name
     if ":" in what:
         traced = load_kernel(what, Path.cwd())
@@ -166,6 +175,24 @@ def explain(
     claim = (protocol, grade_of(adversary))
     click.echo(f"hash          {_hash(found, texts, claim, estimator, two_sample)}")
     print_cost(found, compile_program(found, RINGS[-1], _patterns(found[0].degree, two_sample)))
+
+
+def explain_counts(name: str, fields: Sequence[FieldSchema]) -> None:
+    """Print what a statistic of counts releases. Raises: StudyError for other fields."""
+    counted = COUNTED[name]
+    roles = (*counted.roles, *counted.optional)
+    if not len(counted.roles) <= len(fields) <= len(roles):
+        raise StudyError(
+            f"{name} takes a --field for {', '.join(roles)}, and "
+            f"{len(counted.optional)} of them may be left out; got {len(fields)}"
+        )
+    sizes = [field.upper_units - field.lower_units + 1 for field in fields]
+    shown = " x ".join(f"{n:,} of {each.name}" for n, each in zip(sizes, fields, strict=True))
+    click.echo(f"statistic     {counted.title}, read off one table at no further epsilon")
+    click.echo(f"releases      {prod(sizes):,} noisy counts: {shown}; `bins` make fewer")
+    click.echo("sensitivity   2 for the whole table when one record is replaced")
+    click.echo(f"number        {counted.headline or 'none'}")
+    click.echo(f'allowed by    statistics = ["{name}"], under [policy]')
 
 
 def _hash(
