@@ -123,12 +123,13 @@ class Links:
         stream = peer_stream(caller)
         stream.accept(context)
         link = PeerLink(stream)
-        if hello.channel and meeting.standing is not None:
-            link.channel = await meeting.standing.accept(hello.channel)
-        taken = hello.channel if link.channel is not None else b""
-        answer = self._starts.greeting(caller, hello.attempt, taken)
-        await asyncio.to_thread(self._starts.hear, caller, hello)
+        # the stream is read from here on, so it is closed whatever ends this call
         try:
+            if hello.channel and meeting.standing is not None:
+                link.channel = await meeting.standing.accept(hello.channel)
+            taken = hello.channel if link.channel is not None else b""
+            answer = self._starts.greeting(caller, hello.attempt, taken)
+            await asyncio.to_thread(self._starts.hear, caller, hello)
             # The greeting goes first: nothing else may be written to this stream before.
             await stream.send(pb.PeerMessage(hello=answer), "prepare")
             meeting.link.set_result(link)
