@@ -115,7 +115,6 @@ class Links:
                 f"{caller} has {unclaimed} calls waiting already", culprit=caller
             )
         greeting: pb.PeerHello = hello.hello
-        await asyncio.to_thread(self._starts.hear, caller, greeting)
         return greeting
 
     async def _serve_link(
@@ -124,11 +123,13 @@ class Links:
         stream = peer_stream(caller)
         stream.accept(context)
         link = PeerLink(stream)
-        if hello.channel and meeting.standing is not None:
-            link.channel = await meeting.standing.accept(hello.channel)
-        taken = hello.channel if link.channel is not None else b""
-        answer = self._starts.greeting(caller, hello.attempt, taken)
+        # the stream is read from here on, so it is closed whatever ends this call
         try:
+            if hello.channel and meeting.standing is not None:
+                link.channel = await meeting.standing.accept(hello.channel)
+            taken = hello.channel if link.channel is not None else b""
+            answer = self._starts.greeting(caller, hello.attempt, taken)
+            await asyncio.to_thread(self._starts.hear, caller, hello)
             # The greeting goes first: nothing else may be written to this stream before.
             await stream.send(pb.PeerMessage(hello=answer), "prepare")
             meeting.link.set_result(link)

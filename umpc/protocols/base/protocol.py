@@ -225,7 +225,7 @@ class StudyProtocol(ABC):
         return ""
 
     def words(self, study: Study) -> str:
-        """Return what a study computes, in words for a site that decides."""
+        """Say in words what a study computes, for a site that decides."""
         return words_of(study)
 
     def check_ahead(self, study: Study) -> None:
