@@ -23,7 +23,7 @@ import numpy as np
 
 from umpc.counts import COUNTED, headline
 from umpc.crypto.signing import Verify, verify_nobody
-from umpc.dp.calibration import DistributedLaplace
+from umpc.dp.committee import CommitteeLaplace
 from umpc.dp.distributed_gaussian import GaussianShare
 from umpc.errors import StudyError
 from umpc.mpc.attempt import SharedAttempt
@@ -295,11 +295,9 @@ class CountsNode(UMpcNode):
 
     def own_noise(self, attempt: SharedAttempt) -> list[int]:
         law = law_of(attempt.study)
-        if isinstance(law, DistributedLaplace):
-            return law.draws(attempt.sums, self._random_bits)
-        if isinstance(law, GaussianShare):
-            return [law.draw(self._random_bits) for _ in range(attempt.sums)]
-        return super().own_noise(attempt)
+        if isinstance(law, CommitteeLaplace):
+            return super().own_noise(attempt)
+        return law.draws(attempt.sums, self._random_bits)
 
     def edge_values(self, records: Sequence[Columns]) -> list[np.ndarray]:
         (own,) = records
