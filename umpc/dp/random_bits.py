@@ -360,7 +360,8 @@ def first_accepted(
         sizes = [min(MOST_DRAWS, count - start) for start in range(0, count, MOST_DRAWS)]
         chunks = [first_accepted(propose, odds, sharper_odds, often, n, bits) for n in sizes]
         return [one for chunk in chunks for one in chunk]
-    trials, found = trials_for(count, often), []
+    trials = trials_for(count, often)
+    found: list[int] = []
     for _ in range(MOST_BATCHES):
         if len(found) >= count:
             return found[:count]
