@@ -25,6 +25,7 @@
 | `overlap.py` | how many people two sites share: the number, its interval, and seconds |
 | `linked.py` | columns at two sites: 10^6 rows in 2^12 cells, phase by phase |
 | `planned.py` | a run beside its plan: bytes and memory |
+| `plan_widths.py` | the width of an interval as planned, beside the mean of simulated reports |
 | `type_one.py` | how often a test rejects a true hypothesis, over simulated studies |
 | `power.py` | how often a test rejects a false hypothesis: power curves |
 | `coverage.py` | how often the first interval of a report holds the statistic |

@@ -40,7 +40,7 @@ from numpy.typing import NDArray
 from reproduction.baselines.amplification import sampled_gaussian_curve
 from reproduction.baselines.curves import total_curve
 from umpc.dp.composition import Curve, least_scale, renyi_epsilon, satisfies
-from umpc.dp.distributed_gaussian import sample_discrete_gaussian
+from umpc.dp.distributed_gaussian import discrete_gaussians
 from umpc.dp.events import check_delta, check_epsilon, is_exact, is_integer
 from umpc.dp.random_bits import RandomBits
 from umpc.errors import StudyError
@@ -139,7 +139,7 @@ class PairwiseSgd:
         found = clipped_gradients(
             theta, x[first] - x[second], np.sign(y[first] - y[second]), self.clip, self.loss
         )
-        noisy = [int(g) + sample_discrete_gaussian(self.parameter, bits) for g in found.sum(axis=0)]
+        noisy = [int(g) + discrete_gaussians(self.parameter, 1, bits)[0] for g in found.sum(axis=0)]
         return np.array([float(Fraction(g) * self.clip / (STEPS * self.edges)) for g in noisy])
 
     def _inside(self, theta: Floats) -> Floats:

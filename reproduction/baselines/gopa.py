@@ -40,7 +40,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from umpc.dp.composition import gaussian_curve, least_scale, renyi_epsilon, satisfies
-from umpc.dp.distributed_gaussian import sample_discrete_gaussian
+from umpc.dp.distributed_gaussian import discrete_gaussians
 from umpc.dp.events import check_delta, check_epsilon, is_exact, is_integer
 from umpc.dp.random_bits import RandomBits
 from umpc.errors import StudyError
@@ -96,11 +96,11 @@ class Gopa:
             raise StudyError(f"expected {self.parties} values, {len(values)} came")
         clipped = [min(max(Fraction(value), self.low), self.high) for value in values]
         sent = [
-            on_grid(value, self.grid) + sample_discrete_gaussian(self.own, bits)
+            on_grid(value, self.grid) + discrete_gaussians(self.own, 1, bits)[0]
             for value in clipped
         ]
         for i, j in self.edges:
-            noise = sample_discrete_gaussian(self.pairwise, bits)
+            noise = discrete_gaussians(self.pairwise, 1, bits)[0]
             sent[i], sent[j] = sent[i] + noise, sent[j] - noise
         return sent
 

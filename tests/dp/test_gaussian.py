@@ -7,11 +7,12 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 from reproduction.baselines.textbook import calibrate_gaussian
 from tests.support.statistical import N_TRIALS, SeededBits, accept_only, shift_delta
-from umpc.dp.distributed_gaussian import LARGE_SCALE, DiscreteGaussian, sample_discrete_gaussian
-from umpc.dp.random_bits import MORE_TRIALS, TRIALS
+from umpc.dp.distributed_gaussian import LARGE_SCALE, DiscreteGaussian, discrete_gaussians
+from umpc.dp.random_bits import LESS_OFTEN, OFTEN, trials_for
 from umpc.errors import InvalidEpsilon, LocalProtocolError, StudyError
 
 DELTA = Fraction(1, 10**6)
@@ -35,9 +36,21 @@ def gaussian_law(parameter: Fraction):
 @pytest.mark.parametrize("parameter", [Fraction(5, 2), Fraction(10_000)], ids=str)
 def test_the_law_is_discrete_gaussian(parameter):
     bits, reach = SeededBits(f"gaussian {parameter}"), int(10 * math.sqrt(parameter)) + 5
-    drawn = [sample_discrete_gaussian(parameter, bits) for _ in range(N_TRIALS)]
+    drawn = discrete_gaussians(parameter, N_TRIALS, bits)
     accept_only(drawn, gaussian_law(parameter), -reach, reach, bits)
     assert max(map(abs, drawn)) <= DiscreteGaussian(parameter).tail_bound(64)
+
+
+def test_a_batch_of_draws_is_as_many_single_ones():
+    """Every place of a batch has the law, and places are independent."""
+    parameter, bits = Fraction(9), SeededBits("places of a batch")
+    drawn = np.array([discrete_gaussians(parameter, 40, bits) for _ in range(2500)], dtype=float)
+    assert len(discrete_gaussians(parameter, 0, bits)) == 0
+    # 5.5 standard deviations of a mean, a variance and a correlation of 2,500 draws
+    assert np.abs(drawn.mean(axis=0)).max() < 5.5 * 3 / 50
+    assert np.abs(drawn.var(axis=0) / 9 - 1).max() < 5.5 * (2 / 2500) ** 0.5
+    assert np.abs(np.corrcoef(drawn.T) - np.eye(40)).max() < 5.5 / 50
+    accept_only(drawn.ravel().tolist(), gaussian_law(parameter), -40, 40, bits)
 
 
 @pytest.mark.parametrize(
@@ -51,15 +64,23 @@ def test_any_size_is_drawn(parameter):
 
 
 def test_proposals_are_accepted_often_enough():
-    """The bounds that `TRIALS` and `MORE_TRIALS` rely on."""
+    """The bounds that the numbers of trials rely on."""
     for parameter in [i / 50 for i in range(1, 5000)] + [10.0**k for k in range(3, 9)]:
         t = math.isqrt(int(parameter)) + 1
         y = np.arange(-12 * t - 20, 12 * t + 21)
         odds = np.exp(-((np.abs(y) - parameter / t) ** 2) / (2 * parameter))
         weights = np.exp(-np.abs(y) / t)
-        trials = TRIALS if t >= LARGE_SCALE else MORE_TRIALS
         often = (weights * odds).sum() / weights.sum()
-        assert (1 - often) ** trials < 2.0**-64, parameter
+        assert often > (OFTEN if t >= LARGE_SCALE else LESS_OFTEN), parameter
+
+
+@pytest.mark.parametrize("often", [OFTEN, LESS_OFTEN])
+def test_so_many_trials_suffice(often):
+    for count in (1, 2, 40, 1000):
+        trials = trials_for(count, often)
+        assert binom.cdf(count - 1, trials, float(often)) < 2.0**-64
+        # and not many more than are needed
+        assert binom.cdf(count - 1, trials * 7 // 8, float(often)) > 2.0**-66
 
 
 @pytest.mark.parametrize("delta", [Fraction(1, 10**3), Fraction(1, 10**9)], ids=float)
@@ -104,7 +125,7 @@ def test_no_noise():
 
 def test_refusals():
     with pytest.raises(LocalProtocolError):
-        sample_discrete_gaussian(Fraction(0), SeededBits("unused"))
+        discrete_gaussians(Fraction(0), 1, SeededBits("unused"))[0]
     with pytest.raises(LocalProtocolError):
         DiscreteGaussian(Fraction(-1))
     with pytest.raises(LocalProtocolError, match="tail"):

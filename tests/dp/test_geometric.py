@@ -13,7 +13,7 @@ from scipy import stats
 
 from tests.support.statistical import N_MANY, SeededBits, accept_only
 from umpc.dp import geometric_poisson, polya, random_bits
-from umpc.dp.distributed_gaussian import sample_discrete_gaussian
+from umpc.dp.distributed_gaussian import discrete_gaussians
 from umpc.dp.geometric_poisson import (
     digits_needed,
     discrete_laplaces,
@@ -86,7 +86,7 @@ def test_extreme_scales(scale):
         lambda bits: discrete_laplaces(Fraction(5, 3), 1, bits),
         lambda bits: sample_poisson(Fraction(10**6), bits),
         lambda bits: sample_poisson(Fraction(1, 3), bits),
-        lambda bits: sample_discrete_gaussian(Fraction(50), bits),
+        lambda bits: discrete_gaussians(Fraction(50), 1, bits)[0],
     ],
     ids=["laplace 5", "laplace 3/5", "poisson 1e6", "poisson 1/3", "gaussian 50"],
 )

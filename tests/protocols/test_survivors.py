@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.support.counts import counted_by_numpy, counts_study, counts_tables, only
 from tests.support.gopa import gopa_study, numbers, protocol_of, sums, tables_of
 from tests.support.grid import grid_study
 from tests.support.local import local_study, local_tables, quantised
@@ -49,6 +50,14 @@ def replace_nodes(whole: Study) -> Study:
     for key in ("may_miss", "required", "missing"):
         del facts[key]
     return Study(**facts)
+
+
+def test_a_table_of_counts_is_exact_over_the_survivors():
+    study = counts_study(nodes=5, may_miss=2)
+    study, left, report = over_survivors(study, only(study, counts_tables("survivors", COUNTS)))
+    edges = ([each - 0.5 for each in range(21)], [-0.5, 0.5, 1.5])
+    exact = counted_by_numpy(left, ["time", "event"], edges)
+    assert report.counts.values == exact.ravel().tolist()
 
 
 @pytest.mark.parametrize("make", [make_study, grid_study], ids=["pairs", "grid"])

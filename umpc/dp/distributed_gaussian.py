@@ -60,7 +60,7 @@ from umpc.dp.events import (
     check_tail,
 )
 from umpc.dp.geometric_poisson import discrete_laplaces
-from umpc.dp.random_bits import MORE_TRIALS, TRIALS, RandomBits, first_accepted
+from umpc.dp.random_bits import LESS_OFTEN, OFTEN, RandomBits, first_accepted
 from umpc.errors import LocalProtocolError, StudyError
 
 LEAST_SHARE = 16
@@ -112,7 +112,13 @@ class GaussianShare:
 
     def draw(self, bits: RandomBits) -> int:
         """One node's share of the noise. Secret; the work follows from the law."""
-        return self.share.draw(bits)
+        return self.draws(1, bits)[0]
+
+    def draws(self, count: int, bits: RandomBits) -> list[int]:
+        """One node's independent shares of the noise of `count` sums, drawn together. Secret."""
+        if not self.parameter:
+            return [0] * count
+        return discrete_gaussians(self.share.parameter, count, bits)
 
     def tail_bound(self, log2_probability: int = 64) -> int:
         """An integer T with P(|sum of all n shares| > T) <= 2^-log2_probability.
@@ -186,18 +192,18 @@ def _parameter(k: Fraction, scale: Fraction, honest: int) -> Fraction:
 # --- gaussian -------------------------------------------------------------------------------------
 
 LARGE_SCALE = 8
-"""Scales of the proposal from which `TRIALS` suffice; smaller ones take `MORE_TRIALS`."""
+"""Scales of the proposal from which one is accepted with `OFTEN`; smaller ones `LESS_OFTEN`."""
 
 GUARD = 160
 """Bits of an acceptance probability: more than the uniform's 128."""
 
 
-def sample_discrete_gaussian(parameter: Fraction, bits: RandomBits) -> int:
-    """One exact draw, by trials of a discrete Laplace y of scale t = floor(sigma) + 1.
+def discrete_gaussians(parameter: Fraction, count: int, bits: RandomBits) -> list[int]:
+    """`count` exact draws, by trials of a discrete Laplace y of scale t = floor(sigma) + 1.
 
     y is accepted with odds exp(-(|y| - parameter/t)^2/(2 parameter)). exp(-|y|/t) times these odds
-    is proportional to exp(-y^2/(2 parameter)). All trials are made in every draw (`trials`), each
-    in the same steps.
+    is proportional to exp(-y^2/(2 parameter)). As many trials are made as `count` alone says,
+    each in the same steps (`first_accepted`).
 
     Args:
         parameter: sigma^2 > 0, exact, squared units of the result.
@@ -223,8 +229,8 @@ def sample_discrete_gaussian(parameter: Fraction, bits: RandomBits) -> int:
             # exp(-(|y| - parameter/t)^2 / (2 parameter)), in whole numbers
             return (arb((abs(y) * t * d - n) ** 2) / negative).exp()
 
-    trials = TRIALS if t >= LARGE_SCALE else MORE_TRIALS
-    return first_accepted(propose, odds, odds, trials, bits)
+    often = OFTEN if t >= LARGE_SCALE else LESS_OFTEN
+    return first_accepted(propose, odds, odds, often, count, bits)
 
 
 @dataclass(frozen=True)
@@ -248,7 +254,7 @@ class DiscreteGaussian:
 
     def draw(self, bits: RandomBits) -> int:
         """One exact draw. Secret; the running time depends on the value."""
-        return sample_discrete_gaussian(self.parameter, bits) if self.parameter else 0
+        return discrete_gaussians(self.parameter, 1, bits)[0] if self.parameter else 0
 
     @property
     def variance(self) -> float:

@@ -56,9 +56,9 @@ from flint import arb, ctx
 
 from umpc.dp.events import ball, ball_at
 from umpc.dp.random_bits import (
+    OFTEN,
     PRECISION,
     TAIL_BITS,
-    TRIALS,
     CoinRow,
     Flags,
     RandomBits,
@@ -233,7 +233,7 @@ def sample_poisson(mean: Fraction, bits: RandomBits) -> int:
         return int(table_of(Fraction(mean)).draw(1, bits)[0])
     law = _large(Fraction(mean))
     # Devroye 1986, section X.3: rejection from a discrete Laplace
-    return law.mode + first_accepted(law.propose, law.odds, law.sharper_odds, TRIALS, bits)
+    return law.mode + first_accepted(law.propose, law.odds, law.sharper_odds, OFTEN, 1, bits)[0]
 
 
 @lru_cache(maxsize=LAWS)

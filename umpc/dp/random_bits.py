@@ -21,22 +21,25 @@ or if V lies outside the table. Then more bits are drawn, and sharper balls comp
 numbers are apart. Only this extra work depends on the outcome. Its probability is below 2^-64 for
 each draw (each table covers all but 2^-96 of its law, and an open comparison has 2^-128).
 
-Rejection in a fixed number of trials: every draw makes all of them.
+Rejection in a fixed number of trials: a batch of draws makes all of them.
 
-A trial proposes a value and accepts it with certain odds. The first value accepted is the answer.
-To stop there would make the number of trials visible, and with it how dear the accepted one was.
-So all trials are made, and the first accepted value is picked by arithmetic, without a branch.
+A trial proposes a value and accepts it with certain odds. The first `count` values accepted are the
+answer. To stop there would make the number of trials visible. So a number of trials that follows
+from `count` alone is made (`trials_for`), all in the same steps; some 1.7 for each of many draws,
+36 for one. Which of them are accepted is independent of the accepted values, because trials are
+independent of one another, so that picking them tells nothing of the answer.
 
-With odds of acceptance a in each trial, none of w is accepted with probability (1-a)^w. `TRIALS`
-and `MORE_TRIALS` keep that below 2^-64; then the same number is made again. The law is exact:
-trials are independent, and a comparison that 128 bits of the uniform leave open gets more bits and
-a sharper ball (probability below 2^-110).
+Fewer than `count` are accepted with probability below 2^-64; then the same number is made again.
+The law is exact: the accepted values are independent and each has the law. A comparison that 128
+bits of the uniform leave open gets more bits and a sharper ball (probability below 2^-110).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from fractions import Fraction
+from functools import lru_cache, partial
+from math import ceil
 
 import numpy as np
 from flint import arb, ctx
@@ -320,54 +323,94 @@ class SurvivalTable:
 # --- trials ---------------------------------------------------------------------------------------
 
 
-TRIALS = 36
-"""Trials where each is accepted with probability 0.72 or more: 0.28^36 < 2^-66."""
+OFTEN = Fraction(18, 25)
+"""A bound of the probability that a trial is accepted: 36 of them suffice for one draw."""
 
-MORE_TRIALS = 80
-"""Trials where each is accepted with probability 0.45 or more: 0.55^80 < 2^-68."""
+LESS_OFTEN = Fraction(109, 250)
+"""A bound for narrow laws: 80 of them suffice for one draw."""
 
 MOST_BATCHES = 16
 """Batches of trials that a working source does not get to."""
+
+MOST_DRAWS = 1 << 10
+"""Draws whose trials are held in memory at once."""
 
 
 def first_accepted(
     propose: Callable[[int, RandomBits], list[int]],
     odds: Callable[[int], arb],
     sharper_odds: Callable[[int, int], arb],
-    trials: int,
+    often: Fraction,
+    count: int,
     bits: RandomBits,
-) -> int:
-    """The first accepted proposal. Secret.
+) -> list[int]:
+    """The first `count` accepted proposals. Secret.
 
     Args:
         propose: (count, bits) to independent proposals.
         odds: a proposal's odds of acceptance as a ball, in the same steps for every proposal.
         sharper_odds: the same at a given working precision.
-        trials: how many are made in any case.
+        often: a proposal is accepted with this probability or more.
         bits: the source of randomness.
 
     Raises:
         LocalProtocolError: the source of randomness is broken.
     """
+    if count > MOST_DRAWS:
+        sizes = [min(MOST_DRAWS, count - start) for start in range(0, count, MOST_DRAWS)]
+        chunks = [first_accepted(propose, odds, sharper_odds, often, n, bits) for n in sizes]
+        return [one for chunk in chunks for one in chunk]
+    trials = trials_for(count, often)
+    found: list[int] = []
     for _ in range(MOST_BATCHES):
+        if len(found) >= count:
+            return found[:count]
         # all trials are made before any is looked at
         proposals = propose(trials, bits)
         words = random_words(trials, bits)
-        answer, found = 0, 0
-        for row, (v, y) in enumerate(zip(prefixes_of(words), proposals, strict=True)):
-            number = odds(y)
-            # accepted if V < odds, with V known to 128 bits
-            certain = bool(arb((v + 1, -WIDTH)) <= number)
-            refused = bool(arb((v, -WIDTH)) >= number)
-            if certain == refused:
-                certain = is_below(resume(words[row : row + 1], bits), partial(sharper_odds, y))
-            # the first accepted one, by arithmetic and without a branch
-            taken = int(certain) & (1 - found)
-            answer += taken * y
-            found |= taken
-        if found:
-            return answer
+        coins = _accepted(proposals, words, odds, sharper_odds, bits)
+        found += np.array(proposals, dtype=object)[coins].tolist()
     raise LocalProtocolError(
-        f"expected one of {MOST_BATCHES * trials} proposals to be accepted, none was; a working "
-        "source of randomness never does that: check the source, then start again"
+        f"expected {count} of {MOST_BATCHES * trials} proposals to be accepted, {len(found)} were; "
+        "a working source of randomness never does that: check the source, then start again"
     )
+
+
+@lru_cache(maxsize=64)
+def trials_for(count: int, often: Fraction) -> int:
+    """The trials of which `count` are accepted, but for a probability of 2^-66."""
+    trials = max(1, ceil(count / often))
+    while trials * _distance(Fraction(count - 1, trials), often) < 66 * arb(2).log():
+        trials += 1
+    return trials
+
+
+def _distance(part: Fraction, often: Fraction) -> arb:
+    """KL(part, often). Chernoff: P(Binomial(n, often) <= part n) <= exp(-n KL), part < often."""
+
+    def term(p: Fraction, q: Fraction) -> arb:
+        ratio = p / q
+        return arb(p.numerator) / p.denominator * (arb(ratio.numerator) / ratio.denominator).log()
+
+    return term(1 - part, 1 - often) + (term(part, often) if part > 0 else arb(0))
+
+
+def _accepted(
+    proposals: Sequence[int],
+    words: Words,
+    odds: Callable[[int], arb],
+    sharper_odds: Callable[[int, int], arb],
+    bits: RandomBits,
+) -> Flags:
+    """(proposals,) bool: whether its uniform V is below its odds."""
+    unit = arb((1, WIDTH))
+    coins = []
+    with ctx.workprec(PRECISION):
+        for row, (v, y) in enumerate(zip(prefixes_of(words), proposals, strict=True)):
+            # V < odds, with V known to 128 bits: v or v + 1 in units of 2^-128
+            above = odds(y) * unit - v
+            certain = bool(above >= 1)
+            if certain == bool(above <= 0):
+                certain = is_below(resume(words[row : row + 1], bits), partial(sharper_odds, y))
+            coins.append(certain)
+    return np.array(coins, dtype=np.bool_)

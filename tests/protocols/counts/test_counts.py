@@ -20,6 +20,7 @@ from tests.support.counts import (
     counts_tables,
     only,
 )
+from tests.support.mpc_studies import ALPHA, homogeneity, uniformity
 from tests.support.studies import Entropy
 from umpc.errors import ImpossibleResult, InvalidEpsilon, StudyError, UmpcError
 from umpc.node.policy import Policy
@@ -247,6 +248,44 @@ def test_a_liar_moves_the_table_by_its_own_numbers_and_no_more():
     # the noise of all nodes is what it was, and only the liar's own number is added
     moved = np.array(report.counts.values) - honest.counts.values
     assert report.adversary == "lying_nodes" and moved.tolist() == [0, 0, 0, 20, *[0] * 36]
+
+
+# --- what leaves a node ---------------------------------------------------------------------------
+
+VIEWS = 320
+"""Studies over either data set."""
+
+
+def shares_of_two_tables(seed):
+    """The last bits of two counts' shares of node-0, for two records that it may have."""
+    study, samples = counts_study(columns=["event"], fields=[EVENT], statistic="counts"), []
+    for event in (0, 1):
+        entropy, seen = Entropy(f"{seed} {event}"), []
+        for _ in range(VIEWS):
+            tables = [{"event": np.array(own)} for own in ([event], [1 - event], [])]
+            done = simulate(study, tables, entropy)
+            size = len(done.transcript.shares[0]) // 2
+            first, second = (done.transcript.shares[0][at] & 3 for at in (0, size))
+            seen.append(first | second << 2)
+            assert done.report.counts.values == [1, 1]
+        samples.append(np.array(seen))
+    return samples
+
+
+def test_a_nodes_share_is_uniform_given_the_sum_whatever_its_records_are():
+    """Both counts at once: their last two bits are 16 categories, and the sum is the same."""
+    samples = shares_of_two_tables("views")
+    p = min(homogeneity(*samples), *(uniformity(sample, 16) for sample in samples))
+    assert p > ALPHA, f"p = {p:.1e}, N = {VIEWS} for each record"
+
+
+@pytest.mark.parametrize(
+    "zeros", [lambda honest, *given: [0] * given[-1], lambda honest, *given: honest(*given)[:1] * 2]
+)
+def test_power_shares_without_zero_shares_or_with_one_for_all_counts_are_found(zeros):
+    with lying("node", zero_shares=zeros):
+        samples = shares_of_two_tables("power")
+    assert min(homogeneity(*samples), uniformity(samples[0], 16)) < ALPHA
 
 
 # --- the plan -------------------------------------------------------------------------------------

@@ -22,8 +22,10 @@ from typing import Any
 import numpy as np
 
 from umpc.counts import COUNTED, headline
+from umpc.counts.table import law_of_noise, uniform
+from umpc.crypto.prg import Stream
 from umpc.crypto.signing import Verify, verify_nobody
-from umpc.dp.calibration import DistributedLaplace
+from umpc.dp.committee import CommitteeLaplace
 from umpc.dp.distributed_gaussian import GaussianShare
 from umpc.errors import StudyError
 from umpc.mpc.attempt import SharedAttempt
@@ -81,6 +83,8 @@ LEFT_OUT = {
     "estimator": "leave it out",
 }
 """Keys of a study file that a table of counts has not → what to do instead."""
+NOISY_TABLES = 48
+"""Tables with noise over which a plan takes the mean of intervals."""
 TAIL = 0.025
 """The chance of an error beyond each end of a 95 % interval."""
 
@@ -224,11 +228,29 @@ class CountsProtocol(UMpc):
     # --- error ---------------------------------------------------------------------------------
 
     def expected_report(self, attempt: Attempt, table: ReferenceTable) -> Report:
-        """The report of a run without noise over this table, with the errors of its noise."""
-        plain = counted(attempt.study, table.columns).tolist()
-        return CountsCoordinator(attempt.study, verify_nobody).report_of_counts(
-            plain, attempt.sizes, Measured()
+        """The report of a run without noise over this table, with the mean of noisy intervals.
+
+        How wide an interval is depends on the noise that a run happens to have.
+        """
+        study, plain = attempt.study, counted(attempt.study, table.columns)
+        report = CountsCoordinator(study, verify_nobody).report_of_counts(
+            plain.tolist(), attempt.sizes, Measured()
         )
+        if report.estimate is None or report.counts is None:
+            return report
+        places, below = law_of_noise(report.counts)
+        stream, ends = Stream(bytes(32)), []
+        for _ in range(NOISY_TABLES):
+            drawn = np.searchsorted(below, uniform(stream, len(plain)), "right")
+            noisy = plain + np.rint(places[drawn]).astype(np.int64)
+            found = headline(replace(report.counts, values=noisy.tolist()), report.records)
+            if found and found[1] is not None and found[2] is not None:
+                ends.append((found[1] - found[0], found[2] - found[0]))
+        if not ends:
+            return report
+        low, high = (report.estimate + float(end) for end in np.mean(ends, axis=0))
+        std = (high - low) / 4
+        return replace(report, low=low, high=high, noise_low=low, noise_high=high, noise_std=std)
 
     def error(self, attempt: Attempt, table: ReferenceTable) -> PredictedError:
         """The error of the statistic's number, or of a count where there is no such number."""
@@ -295,11 +317,9 @@ class CountsNode(UMpcNode):
 
     def own_noise(self, attempt: SharedAttempt) -> list[int]:
         law = law_of(attempt.study)
-        if isinstance(law, DistributedLaplace):
-            return law.draws(attempt.sums, self._random_bits)
-        if isinstance(law, GaussianShare):
-            return [law.draw(self._random_bits) for _ in range(attempt.sums)]
-        return super().own_noise(attempt)
+        if isinstance(law, CommitteeLaplace):
+            return super().own_noise(attempt)
+        return law.draws(attempt.sums, self._random_bits)
 
     def edge_values(self, records: Sequence[Columns]) -> list[np.ndarray]:
         (own,) = records
