@@ -45,10 +45,7 @@ def contingency(table: CountTable, first: int, second: int, level: float) -> Cou
     variance = float(np.mean(counts.errors**2))
     expected = _expected(counts.value, n)
     value = float(_chi_squared(counts.value, n, variance))
-    rest = tuple(axis + 1 for axis in range(len(axes)) if axis not in (first, second))
-    errors = table.fresh_errors("independent").sum(axis=rest)
-    if first > second:
-        errors = errors.swapaxes(1, 2)
+    errors = table.fresh_errors("independent", first, second)
     simulated = table.drawn(expected, "independent") + errors
     exceeding = int(np.sum(_chi_squared(simulated, n, variance) >= value * (1 - 1e-12)))
     size = (1 + exceeding) / (RUNS + 1)

@@ -59,11 +59,6 @@ def sampling_tail(level: float) -> float:
     return (1 - NOISE_PART) * (1 - level) / 2
 
 
-def running(table: CountTable, axis: int) -> NoisyNumbers:
-    """The number of records up to and with each bin of a field."""
-    return table.onto(axis).map(lambda values: np.cumsum(values, axis=-1))
-
-
 def notes_of(axis: CountedAxis) -> list[str]:
     """Say where a bin holds several values."""
     if not is_coarse(axis):
@@ -81,8 +76,9 @@ def ecdf(table: CountTable, axis: int, level: float) -> CountsAnswer:
     """
     field, n = table.report.axes[axis], table.records
     _ordered(field)
-    sums, inner, tail = running(table, axis), noise_level(level), sampling_tail(level)
-    shares = np.cumsum(as_paths(table.onto(axis).value, 1.0, 1))
+    counts, inner, tail = table.onto(axis), noise_level(level), sampling_tail(level)
+    sums = counts.map(lambda values: np.cumsum(values, axis=-1))
+    shares = np.cumsum(as_paths(counts.value, 1.0, 1))
     low, high = sums.ends(level)
     sampled = _sampled(sums.ends(inner), n, n, tail)
     all_low, all_high = sums.ends(level, 1)
