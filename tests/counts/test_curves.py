@@ -55,7 +55,9 @@ def test_without_noise_every_curve_is_the_clear_one(rows):
     if 0 < label.sum() < n:
         answer = asked.ask("roc", at_share=0.75)
         ones, zeros = x[label], x[~label]
-        found = answer.number("area under the curve").value
+        area = answer.number("area under the curve")
+        found = area.value
+        assert area.intervals[RECORDS] == pytest.approx((found, found))
         rank = stats.mannwhitneyu(ones, zeros).statistic / (len(ones) * len(zeros))
         assert found == pytest.approx(rank)
         assert answer.series[0].value == pytest.approx([np.mean(ones >= at) for at in range(10)])
@@ -65,6 +67,8 @@ def test_without_noise_every_curve_is_the_clear_one(rows):
         told = answer.number("sensitivity at specificity 0.75")
         assert told.value == pytest.approx(best)
         assert told.intervals[RECORDS] == pytest.approx((best, best))
+        low, high = told.intervals[POPULATION]
+        assert 0 <= low <= best <= high <= 1
         pairs = asked.ask("qq", group="label").series[0]
         shares = (np.arange(19) + 1) / 20
         assert pairs.x == np.quantile(zeros, shares, method="inverted_cdf").tolist()

@@ -47,8 +47,6 @@ NOISE_PART = 0.2
 """The part of an interval's chance to miss that its noise takes; the sampling takes the rest."""
 QUARTILES = (0.25, 0.5, 0.75)
 QQ_POINTS = 19
-AUC_POINTS = 501
-"""Values of the AUC that are tested, from 0 to 1."""
 
 
 def noise_level(level: float) -> float:
@@ -59,11 +57,6 @@ def noise_level(level: float) -> float:
 def sampling_tail(level: float) -> float:
     """The sampling's chance to miss on each side, of an interval for the population."""
     return (1 - NOISE_PART) * (1 - level) / 2
-
-
-def running(table: CountTable, axis: int) -> NoisyNumbers:
-    """The number of records up to and with each bin of a field."""
-    return table.onto(axis).map(lambda values: np.cumsum(values, axis=-1))
 
 
 def notes_of(axis: CountedAxis) -> list[str]:
@@ -83,8 +76,9 @@ def ecdf(table: CountTable, axis: int, level: float) -> CountsAnswer:
     """
     field, n = table.report.axes[axis], table.records
     _ordered(field)
-    sums, inner, tail = running(table, axis), noise_level(level), sampling_tail(level)
-    shares = np.cumsum(as_paths(table.onto(axis).value, 1.0, 1))
+    counts, inner, tail = table.onto(axis), noise_level(level), sampling_tail(level)
+    sums = counts.map(lambda values: np.cumsum(values, axis=-1))
+    shares = np.cumsum(as_paths(counts.value, 1.0, 1))
     low, high = sums.ends(level)
     sampled = _sampled(sums.ends(inner), n, n, tail)
     all_low, all_high = sums.ends(level, 1)
@@ -266,18 +260,26 @@ def roc(
     both = np.moveaxis(split.errors, 1, 3)  # the two sides last: they hold together
     pairs = NoisyNumbers(np.moveaxis(split.value, 0, 2), both, table.records)
     inner = noise_level(level)
-    for kind, at, many in ((RECORDS, level, 1), (BAND, level, 3), (POPULATION, inner, 1)):
+    tail = sampling_tail(level)
+    for kind in (RECORDS, BAND, POPULATION, POPULATION_BAND):
+        at = level if kind in (RECORDS, BAND) else inner
+        many = 1 if kind in (RECORDS, POPULATION) else 3
         low, high = (np.maximum(ends, 0) for ends in pairs.ends(at, many))
-        found[kind] = _share(low[..., 0], high[..., 1]), _share(high[..., 0], low[..., 1])
+        a, b = _share(low[..., 0], high[..., 1]), _share(high[..., 0], low[..., 1])
+        known = low.sum(axis=-1)
         if kind == POPULATION:
-            known = np.maximum(low.sum(axis=-1), 0)
-            found[kind] = _sampled(found[kind], 1.0, known, sampling_tail(level))
+            a, b = _sampled((a, b), 1.0, known, tail)
+        if kind == POPULATION_BAND:
+            # a band for both classes at once (Massart 1990), half of the tail for each
+            apart = np.sqrt(log(2 / tail) / (2 * np.maximum(known.max(axis=0), ROUNDING)))
+            a, b = a - apart, b + apart
+        found[kind] = a, b
     sensitivity = {kind: Bounds.within(a[:, 1], b[:, 1], 0, 1) for kind, (a, b) in found.items()}
     other = {kind: Bounds.within(a[:, 0], b[:, 0], 0, 1) for kind, (a, b) in found.items()}
     labels = [f"{axes[score].field} ≥ {at:.6g}" for at in first]
     curve = Series("sensitivity", rates[:, 0].tolist(), rates[:, 1].tolist(), sensitivity, labels)
     false = Series("1 − specificity", rates[:, 0].tolist(), rates[:, 0].tolist(), other, labels)
-    numbers = [area(table, counts, level), _at_specificity(curve, other[BAND], specificity)]
+    numbers = [area(table, counts, level), _at_specificity(curve, other, specificity)]
     return CountsAnswer(
         "roc",
         f"ROC curve of {axes[score].field} for {axes[label].field}",
@@ -315,33 +317,37 @@ def area(table: CountTable, counts: NoisyNumbers, level: float) -> Number:
     sampled = table.drawn(repaired, "area") - repaired
     ordered, pairs = products(repaired)
     value = float(ordered / pairs) if pairs > 0 else None
-    seen_area = seen[0] / seen[1] if seen[1] > 0 else 0.5
-    areas = np.union1d(np.linspace(0, 1, AUC_POINTS), np.clip(seen_area, 0, 1))
     outside = RUNS - 1 - order_of((1 + level) / 2)
     intervals: dict[str, tuple[float | None, float | None]] = {}
     for kind, moved in ((RECORDS, counts.errors), (POPULATION, counts.errors + sampled)):
-        change = products(counts.value + moved) - seen
-        distances = change[:, :1] - areas * change[:, 1:]
-        distances = np.partition(distances, (outside, RUNS - 1 - outside), axis=0)
-        seen_there = seen[0] - areas * seen[1]
-        is_in = (distances[outside] <= seen_there) & (seen_there <= distances[-1 - outside])
-        held = areas[is_in]
-        ends = (held[0], held[-1]) if len(held) else (0.0, 1.0)
+        # what the true products are, if this was the error
+        true = 2 * seen - products(counts.value + moved)
+        known = true[:, 1] > 0
+        areas = np.where(known, true[:, 0] / np.where(known, true[:, 1], 1), np.inf)
+        low, high = np.sort(np.where(known, areas, -np.inf)), np.sort(areas)
+        ends = np.clip([low[outside], high[-1 - outside]], 0.0, 1.0)
         intervals[kind] = float(ends[0]), float(ends[1])
     return Number("area under the curve", value, intervals)
 
 
-def _at_specificity(curve: Series, false: Bounds, specificity: float) -> Number:
-    """The largest sensitivity of a cut point with at least this specificity."""
+def _at_specificity(curve: Series, false: dict[str, Bounds], specificity: float) -> Number:
+    """The largest sensitivity of a cut point with at least this specificity.
+
+    Bands hold all rates at once, so they hold those of the cut point that is the best one.
+    """
     if not 0 < specificity < 1:
         raise StudyError(f"a specificity is between 0 and 1, got {specificity}")
-    most = 1 - specificity + ROUNDING
-    band = curve.intervals[BAND]
-    value = max((b for a, b in zip(curve.x, curve.value, strict=True) if a <= most), default=0.0)
-    sure = [b for a, b in zip(false.high, band.low, strict=True) if a <= most]
-    open_ = [b for a, b in zip(false.low, band.high, strict=True) if a <= most]
-    ends = {RECORDS: (max(sure, default=0.0), max(open_, default=0.0))}
-    return Number(f"sensitivity at specificity {specificity:g}", value, {**ends})
+
+    def best(false: list[float], true: list[float]) -> float:
+        most = 1 - specificity + ROUNDING
+        return max((b for a, b in zip(false, true, strict=True) if a <= most), default=0.0)
+
+    intervals: dict[str, tuple[float | None, float | None]] = {}
+    for kind, band in ((RECORDS, BAND), (POPULATION, POPULATION_BAND)):
+        true, other = curve.intervals[band], false[band]
+        intervals[kind] = best(other.high, true.low), best(other.low, true.high)
+    name = f"sensitivity at specificity {specificity:g}"
+    return Number(name, best(curve.x, curve.value), intervals)
 
 
 def qq(table: CountTable, axis: int, group: int, level: float) -> CountsAnswer:

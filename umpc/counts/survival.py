@@ -317,7 +317,7 @@ def compare_groups(table: CountTable, kind: str, time: int, event: int, group: i
     counts = table.onto(time, event, group)
     seen = as_paths(counts.value, n, 3)
     null = _one_hazard(seen)
-    simulated = table.drawn(null, kind) + _placed(table, kind, (time, event, group))
+    simulated = table.drawn(null, kind) + table.fresh_errors(kind, time, event, group)
     value = float(_statistic(counts.value[None], n, kind)[0])
     exceeding = int(np.sum(_statistic(simulated, n, kind) >= value - TINY))
     size = (1 + exceeding) / (RUNS + 1)
@@ -330,12 +330,6 @@ def compare_groups(table: CountTable, kind: str, time: int, event: int, group: i
     ]
     title = f"{name} of {axes[time].field} between groups of {axes[group].field}"
     return CountsAnswer(kind, title, 0.95, "", "", [], numbers, notes_of(axes[time]))
-
-
-def _placed(table: CountTable, purpose: str, axes: tuple[int, ...]) -> Floats:
-    """Fresh errors, with the axes in the order of their roles."""
-    errors = table.fresh_errors(purpose)
-    return errors.transpose(0, *(axis + 1 for axis in axes))
 
 
 def _one_hazard(seen: Floats) -> Floats:

@@ -163,9 +163,9 @@ class CountTable:
             self.records,
         )
 
-    def fresh_errors(self, purpose: str) -> Floats:
-        """Other draws of the consistent table's error: (RUNS, *shape)."""
-        return self._consistent(self.noise_draws(purpose), 0)
+    def fresh_errors(self, purpose: str, *axes: int) -> Floats:
+        """Other draws of the error of `onto`: (RUNS, *shape of these axes)."""
+        return self._summed(axes)(self._consistent(self.noise_draws(purpose), 0))
 
     def stream(self, purpose: str) -> Stream:
         """Pseudorandom bytes that every reader of the report has alike."""
@@ -214,6 +214,9 @@ class CountTable:
 
     def onto(self, *axes: int) -> NoisyNumbers:
         """The table of some axes in this order; the others are summed out."""
+        return self.released.map(self._summed(axes))
+
+    def _summed(self, axes: tuple[int, ...]) -> Linear:
         rest = tuple(axis - len(self.shape) for axis in range(len(self.shape)) if axis not in axes)
         ranks = [sorted(axes).index(axis) - len(axes) for axis in axes]
 
@@ -222,7 +225,7 @@ class CountTable:
             places = [kept.ndim + rank for rank in ranks]
             return kept.transpose(*range(kept.ndim - len(axes)), *places)
 
-        return self.released.map(linear)
+        return linear
 
     def drawn(self, shares: Floats, purpose: str) -> Floats:
         """Tables of n records drawn independently, without noise.
