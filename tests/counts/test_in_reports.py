@@ -18,6 +18,7 @@ from umpc.counts.answers import BAND, RECORDS
 from umpc.errors import ConfigError, StudyError
 from umpc.reporting.json_document import SCHEMA, check_document
 from umpc.reporting.page import page
+from umpc.reporting.rows import sentence_of
 from umpc.study.report import Report
 
 TIME = whole("time", 0, 1099, range(100, 1099, 100))
@@ -59,6 +60,24 @@ def test_a_result_answers_every_question_that_its_fields_fit(result):
     assert result.contingency("event", "age").number("degrees of freedom").value == 1
     assert result.qq("time", "age").kind == "qq"
     assert "Kaplan–Meier" in repr(curves) and "median" in repr(curves)
+
+
+def test_a_sentence_names_the_columns_and_the_number(result):
+    axes = [TIME, flag("event")]
+    cells = cells_of_columns(axes, [lung()[axis.field] for axis in axes])
+    counts = released(axes, cells, statistic="kaplan_meier")
+    value = headline(counts, 228)[0]
+    found = replace(result.report, counts=counts, estimate=value)
+    told = f"Kaplan–Meier curve of time and event, median: {value:.6g}"
+    assert sentence_of(found) == told
+
+
+def test_answers_over_several_records_of_a_person_say_that_these_depend(result):
+    assert not any("depend on each other" in note for note in result.km().notes)
+    counts = replace(result.report.counts, people=3)
+    several = umpc.Result(replace(result.report, counts=counts))
+    for answer in (several.km(), several.logrank(), several.ecdf("time"), several.histogram()):
+        assert "a person may have several records" in answer.notes[-1]
 
 
 def test_a_report_without_a_table_says_what_to_do(plain):
@@ -108,6 +127,7 @@ def test_the_page_the_terminal_and_the_document_show_it(result, capsys):
     jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text("utf-8"))).validate(document)
     check_document(document)
     assert [each["kind"] for each in document["answers"]] == ["kaplan_meier", "logrank"]
+    assert sentence_of(result.report) == "Kaplan–Meier curve of time and event and age: no value"
     band = document["answers"][0]["series"][0]["intervals"][BAND]
     assert len(band["low"]) == len(band["high"]) == 11
     assert Report.from_dict(json.loads(result.to_json())) == result.report
@@ -125,7 +145,7 @@ def test_every_statistic_has_its_roles_and_its_headline(name):
     cells = np.arange(np.prod([2 if axis.cuts == [1] else 5 for axis in axes])) % 4 + 1
     cells = cells.reshape([len(axis.cuts) + 1 for axis in axes])
     found = headline(released(axes, cells, statistic=name), int(cells.sum()))
-    assert (found is None) == (not counted.headline)
+    assert (found is None) == (not counted.headline or name == "kaplan_meier")  # one a group
     if found is not None:
         value, low, high, std = found
         assert low is None or low <= value <= high

@@ -140,11 +140,13 @@ def test_any_errors_inside_the_box_leave_the_curve_inside_its_bounds(rows, data)
 
 @pytest.mark.parametrize("scale", [4.0, 1.0])  # epsilon 0.5 and 2
 def test_bounds_hold_the_curve_the_median_and_the_mean(scale):
-    """60 releases and 60 samples of lung in ten bins, all at 95 %."""
+    """60 releases and 60 samples of lung in eleven wide bins, all at 95 %."""
     rng, runs = np.random.default_rng(13), 60
     axes, cells = of_lung(whole("time", 0, 1099, range(100, 1099, 100)), flag("event"))
-    clear = asker(axes, cells).ask("kaplan_meier")
-    truth = np.array(clear.series[0].value)
+    clear = asker(*of_lung(DAYS, flag("event"))).ask("kaplan_meier")
+    at = {time: value for time, value in zip(clear.series[0].x, clear.series[0].value, strict=True)}
+    truth = np.array([at[min(time, 1022)] for time in range(99, 1100, 100)])
+    mean = clear.number("restricted mean").value + 77 * truth[-1]
     held = {name: 0 for name in ("curve", "median", "mean", "sampled", "sampled median")}
     half = 0.0
     for _ in range(runs):
@@ -156,7 +158,7 @@ def test_bounds_hold_the_curve_the_median_and_the_mean(scale):
         low, high = answer.number("median").intervals[RECORDS]
         held["median"] += low <= clear.number("median").value <= (high or np.inf)
         low, high = answer.number("restricted mean").intervals[RECORDS]
-        held["mean"] += low <= clear.number("restricted mean").value <= high
+        held["mean"] += low <= mean <= high
         drawn = rng.multinomial(228, cells.ravel() / 228).reshape(cells.shape)
         answer = asker(axes, drawn, scale=scale, rng=rng).ask("kaplan_meier")
         ends = answer.series[0].intervals[POPULATION]
@@ -165,6 +167,81 @@ def test_bounds_hold_the_curve_the_median_and_the_mean(scale):
         held["sampled median"] += low <= clear.number("median").value <= (high or np.inf)
     assert min(held.values()) >= runs * (0.95 - 4 * (0.0475 / runs) ** 0.5), held
     assert half < {4.0: 0.35, 1.0: 0.12}[scale]  # an interval of all values would hold them, too
+
+
+def mixed(rng, runs):
+    """Times 0–99 of 2,000 records whose events and censored times mix, by step: (100, 2)."""
+    for _ in range(runs):
+        event, lost = (np.floor(rng.exponential(1 / rate, 2000)) for rate in (0.02, 0.03))
+        is_event = (event <= lost) & (event <= 99)
+        shown = np.minimum(np.minimum(event, lost), 99).astype(int)
+        yield cells_of_columns([whole("t", 0, 99, range(1, 100)), flag("e")], [shown, is_event])
+
+
+@pytest.mark.parametrize("few", [4, 24])
+def test_wide_bins_hold_the_exact_curve_for_every_order_inside_them(few):
+    rng, runs = np.random.default_rng(5), 10
+    cuts = np.ceil(np.arange(1, few) * 100 / few)
+    axes = [whole("t", 0, 99, cuts), flag("e")]
+    ends = np.append(cuts - 1, 99).astype(int)
+    held = {name: 0 for name in ("curve", "band", "median", "mean", "hazard", "value")}
+    for cells in mixed(rng, runs):
+        exact = survival(cells)
+        wide = np.add.reduceat(cells, np.append(0, cuts).astype(int), axis=0)
+        asked = asker(axes, wide, scale=2.0, rng=rng)
+        answer = asked.ask("kaplan_meier")
+        assert "every order of events and censored times" in answer.notes[0]
+        curve, truth = answer.series[0], exact[ends]
+        for name, kind in (("curve", RECORDS), ("band", BAND)):
+            low, high = np.array(curve.intervals[kind].low), np.array(curve.intervals[kind].high)
+            held[name] += bool(np.all((low <= truth) & (truth <= high)))
+        held["value"] += bool(np.all(np.abs(np.array(curve.value) - truth)[:-1] < 0.1))
+        low, high = answer.number("median").intervals[RECORDS]
+        median = int(np.flatnonzero(exact <= 0.5)[0])
+        held["median"] += low <= median <= high
+        low, high = answer.number("restricted mean").intervals[RECORDS]
+        held["mean"] += low <= exact[:-1].sum() <= high
+        left = 2000 - np.append(0, np.cumsum(cells.sum(axis=1)))[:-1]
+        hazard = np.cumsum(cells[:, 1] / np.maximum(left, 1))[ends]
+        bounds = asked.ask("nelson_aalen").series[0].intervals[RECORDS]
+        held["hazard"] += bool(
+            np.all((np.array(bounds.low) <= hazard) & (hazard <= np.array(bounds.high)))
+        )
+    assert min(held.values()) >= runs - 1, held
+
+
+def test_any_errors_inside_the_box_leave_wide_bins_inside_their_bounds():
+    """Every order inside three bins of three steps, with all errors as large as allowed."""
+    rng = np.random.default_rng(8)
+    signs = np.where(np.arange(RUNS) % 2, 1.0, -1.0)[:, None, None]
+    for _ in range(100):
+        steps = rng.integers(0, 3, (9, 2)).astype(float)
+        steps[-1, 0] += 1
+        cells = steps.reshape(3, 3, 2).sum(axis=1)
+        moved = rng.uniform(-1, 1, cells.shape)
+        group = Group("all", NoisyNumbers(cells + moved, signs * moved, 1), [True] * 3)
+        truth = survival(steps)
+        left = steps.sum() - np.cumsum(steps.sum(axis=1)) + steps.sum(axis=1)
+        hazard = np.cumsum(np.where(left > 0, steps[:, 1] / np.maximum(left, 1), 0))
+        for together in (False, True):
+            low, high, _ = group.survival(0.95, together)
+            assert np.all(low <= truth[2::3] + 1e-7) and np.all(truth[2::3] <= high + 1e-7)
+        low, high = group.cumulative_hazard(0.95)
+        assert np.all(low <= hazard[2::3] + 1e-7) and np.all(hazard[2::3] <= high + 1e-7)
+
+
+def test_a_hazard_without_any_event_has_an_upper_end_for_the_population():
+    rng, runs, bins = np.random.default_rng(3), 300, (0, 1, 3, 6)
+    axes, held = [whole("t", 0, 9, range(1, 10)), flag("e")], np.zeros(4)
+    for _ in range(runs):
+        time = rng.geometric(0.005, 100) - 1
+        cells = cells_of_columns(axes, [np.minimum(time, 9), time < 9])
+        answer = asker(axes, cells, scale=0.1, rng=rng).ask("nelson_aalen")
+        bounds = answer.series[0].intervals[POPULATION]
+        for place, at in enumerate(bins):
+            held[place] += bounds.low[at] <= 0.005 * (at + 1) <= bounds.high[at]
+            assert bounds.high[at] < 0.3
+    assert np.all(held >= 0.95 * runs), held
 
 
 def test_the_test_rejects_true_hypotheses_rarely_and_false_ones_often():

@@ -15,7 +15,6 @@ from umpc.study.document import Study
 from umpc.study.making_report import SETS
 from umpc.study.parts import Participant
 from umpc.study.rules import classes_of, columns_of
-from umpc.study.settings import edge_change
 from umpc.transport.addresses import is_behind_hub, parse_hub, split_address
 from umpc.ustat.expression import Constant, Select
 from umpc.ustat.statistics import LIBRARY
@@ -35,15 +34,7 @@ def describe_question(study: Study) -> Iterator[Line]:
     Text that only its coordinator vouches for is in quotes.
     """
     yield from _statistic(study)
-    for kernel, epsilon in zip(study.parsed_kernels, study.epsilons, strict=True):
-        interval = kernel.interval
-        yield "kernel", kernel.text
-        yield "  range", f"[{interval.low}, {interval.high}], in steps of {kernel.unit}"
-        change = edge_change(kernel, study.edge_grade)
-        yield (
-            "  changes by",
-            f"{change} per edge when one record is replaced; gets epsilon {epsilon}",
-        )
+    yield from protocol_of(study).describe_sums(study)
     if told := _counted_as_zero(study):
         yield "averages", told
     yield "computation", f"hash {computation_hash(study)}, for kernels under [policy]"
@@ -74,15 +65,6 @@ def _statistic(study: Study) -> Iterator[Line]:
     elif same:
         told = f"which is the library's {' or '.join(same)}"
     yield "statistic", f"{study.statistic!r}, {told}"
-    sums = f"{len(study.kernels)} sum(s) over sets of {study.degree} record(s)"
-    yield "", f"{study.estimator} of {sums}"
-    for part in study.several:
-        stratum = f" inside {study.stratum_field} = {part.stratum!r}" if part.stratum else ""
-        share = study.exact_epsilon * study.split_by_name[part.name]
-        told = f"{part.estimator} of {part.sums} sum(s), epsilon {share}"
-        yield "  reports", f"{part.name!r}{stratum}: {told}"
-    if study.strata_share_epsilon:
-        yield "", "strata share epsilon: their sums change together no more than one may"
 
 
 def _fields(study: Study) -> Iterator[Line]:

@@ -6,7 +6,8 @@ their order.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from umpc.counts.answers import RECORDS, CountsAnswer
 from umpc.counts.contingency import contingency
@@ -37,6 +38,11 @@ class CountedStatistic:
 SURVIVAL = ("time", "event")
 NELSON_AALEN = "nelson_aalen"
 SPECIFICITY = 0.9
+DEPENDENT = (
+    "a person may have several records, which depend on each other: intervals for the population "
+    "and p-values take all records as independent, and do not hold here"
+)
+"""A note of every answer where a person has more than one record."""
 COUNTED = {
     "counts": CountedStatistic("table of counts", ("x",), ("y", "z")),
     "histogram": CountedStatistic("histogram", ("x",)),
@@ -130,6 +136,14 @@ class Asker:
             that plays it.
         Raises: StudyError where the table has no such field, or the field cannot play the role.
         """
+        answer = self._answer(kind, level, at_share, fields)
+        if self.table.report.people == 1:
+            return answer
+        return replace(answer, notes=[*answer.notes, DEPENDENT])
+
+    def _answer(
+        self, kind: str, level: float, at_share: float | None, fields: Mapping[str, str | None]
+    ) -> CountsAnswer:
         table = self.table
         counted = COUNTED["kaplan_meier" if kind == NELSON_AALEN else kind]
         at = [self.place(role, fields.get(role), place) for place, role in enumerate(counted.roles)]
@@ -175,14 +189,15 @@ def headline(
 
     noise_std is a quarter of the interval's length, the deviation of a normal law with it.
 
-    Returns: None where the statistic has no such number, or the table leaves it open.
+    Returns: None where the statistic has no such number, where it has one for each group, or where
+        the table leaves it open.
     """
     name = COUNTED[report.statistic].headline
     if not name:
         return None
     answer = answers_of(report, records)[0]
-    number = next(each for each in answer.numbers if each.name.startswith(name))
-    if number.value is None:
+    number = next((each for each in answer.numbers if each.name == name), None)
+    if number is None or number.value is None:
         return None
     low, high = number.intervals.get(RECORDS, (None, None))
     std = None if low is None or high is None else (high - low) / 4

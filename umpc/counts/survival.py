@@ -11,12 +11,21 @@ intervals for n and for all running totals at once give one for S(t): no approxi
 no denominator of noise appears. The Nelson–Aalen sum Σ (D_j − D_{j−1})/r_j is linear in D for given
 numbers at risk r, and falls with each r_j, which gives its interval in the same way.
 
+A bin of several values may hold events and censored times in any order. Its factor is then at most
+(r − d)/r, with all censored records after the events, and at least (r − c − d)/(r − c), with all of
+them before. The latter curve is the former one of a table whose censored records are moved to the
+end of the bin before. So the lower end is that of the moved table, and the upper end that of the
+table itself, with intervals for the totals of both at once. The value between them has half of the
+censored records moved (the actuarial method, Cutler & Ederer 1958).
+
 For the population, the interval's ends are widened by Wilson's interval for S at r − d records over
-S, which is the variance of Peto et al. 1977, S²(1 − S)/(r − d), and not below Greenwood's.
+S, which is the variance of Peto et al. 1977, S²(1 − S)/(r − d), and not below Greenwood's. A sum of
+hazards is at most −log S, which gives the upper end of a cumulative hazard, also without any event.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -40,6 +49,7 @@ from umpc.counts.table import (
     as_paths,
     cells_of,
     ends_of_bins,
+    is_coarse,
     names_of_cells,
     normal_quantile,
     order_of,
@@ -54,10 +64,49 @@ LOGRANK, GEHAN = "logrank", "gehan"
 
 @dataclass(frozen=True)
 class Group:
-    """One group's counts by time and event. name: its category, or "all"."""
+    """One group's counts by time and event.
+
+    name: its category, or "all". wide: whether each bin holds several values; none of them if it is
+    empty.
+    """
 
     name: str
     counts: NoisyNumbers
+    wide: Sequence[bool] = ()
+
+    def moved(self, share: float) -> NoisyNumbers:
+        """A share of the censored records of each wide bin is moved to the bin before: (T + 1, 2).
+
+        The first bin is a new one, for those of the bin after it.
+        """
+        part = share * np.array(self.wide)
+
+        def linear(values: Floats) -> Floats:
+            found = np.zeros((*values.shape[:-2], values.shape[-2] + 1, 2))
+            found[..., 1:, 1] = values[..., 1]
+            found[..., 1:, 0] = values[..., 0] * (1 - part)
+            found[..., :-1, 0] += values[..., 0] * part
+            return found
+
+        return self.counts.map(linear)
+
+    @cached_property
+    def early(self) -> Group:
+        """This group with the censored records of wide bins before the events, from the start."""
+        return Group(self.name, self.moved(1.0))
+
+    @cached_property
+    def middle(self) -> Group:
+        """This group with half of the censored records of wide bins before the events."""
+        return Group(self.name, self.moved(0.5)) if any(self.wide) else self
+
+    def rates(self) -> tuple[Floats, Floats]:
+        """(shares, rates): of those at risk who have the event in each bin, and its hazard.
+
+        In a wide bin those who leave it are at risk for half of it.
+        """
+        shares = self.middle.hazards[-self.counts.value.shape[0] :]
+        return shares, shares / (1 - shares / 2 * np.array(self.wide or False))
 
     @cached_property
     def totals(self) -> NoisyNumbers:
@@ -91,14 +140,20 @@ class Group:
 
     @cached_property
     def worst(self) -> Floats:
-        """The largest error of all totals up to each bin, in deviations: (RUNS, T), sorted."""
+        """The largest error of all totals up to each bin, in deviations: (RUNS, T)."""
         deviation = np.where(self.deviations > TINY, self.deviations, np.inf)
         worst = np.max(np.abs(self.totals.errors) / deviation, axis=-1)
-        return np.sort(np.maximum.accumulate(worst, axis=-1), axis=0)
+        return np.asarray(np.maximum.accumulate(worst, axis=-1))
 
     def widths(self, level: float) -> Floats:
-        """Half widths, in deviations, of all totals up to each bin at once: (T,)."""
-        return np.asarray(self.worst[order_of(level)])
+        """Half widths, in deviations, of all totals up to each bin at once: (T,).
+
+        With wide bins they hold for the totals of both orders.
+        """
+        worst, place = self.worst, order_of(level)
+        if any(self.wide):
+            worst = np.maximum(worst, self.early.worst[:, 1:])
+        return np.asarray(np.partition(worst, place, axis=0)[place])
 
     def ends(self, at: int, width: float) -> tuple[Floats, Floats]:
         """(low, high) of the totals up to a bin, at once: (at + 1, 4) each. None of them falls."""
@@ -109,14 +164,23 @@ class Group:
         return low, np.maximum(high, low)
 
     def survival(self, level: float, together: bool) -> tuple[Floats, Floats, Floats]:
-        """(low, high, known): ends for S at each bin, and the least number there after events.
+        """(low, high, known): ends for S at each bin, and the least number there after events."""
+        widths = self.widths(level)
+        if together:
+            widths = np.full_like(widths, widths[-1])
+        low, high, known = self.curve_ends(widths)
+        if any(self.wide):
+            low, _, known = (ends[1:] for ends in self.early.curve_ends(np.append(0, widths)))
+        return low, high, known
+
+    def curve_ends(self, widths: Floats) -> tuple[Floats, Floats, Floats]:
+        """The ends of `survival` with these half widths and one order of events and censored times.
 
         Each end is the better one of two: with all totals apart, and with the number left as one.
         """
-        widths = self.widths(level)
         low, high, known = (np.empty(len(widths)) for _ in range(3))
         for at, own in enumerate(widths):
-            down, up = self.ends(at, widths[-1] if together else own)
+            down, up = self.ends(at, own)
             fewest, most = max(down[0, 3], 1.0), up[-1, 3]
             least_left, most_left = max(-up[at, 2], 0.0), max(-down[at, 2], 0.0)
             apart = max(fewest - up[at, 0] - up[at, 1], 0.0)
@@ -137,6 +201,7 @@ class Group:
         """(low, high) for the Nelson–Aalen sum at each bin; inf where nobody may be at risk.
 
         By Abel's summation, Σ (D_j − D_{j−1})/r_j grows with D_t and falls with D_j for j < t.
+        Events in a wide bin may come one by one, and then the sum is at most −log S.
         """
         widths = self.widths(level)
         low, high = np.zeros(len(widths)), np.full(len(widths), np.inf)
@@ -152,7 +217,25 @@ class Group:
             if least[-1] > TINY:
                 path = np.append(down[:at, 0], up[at, 0])
                 high[at] = np.sum((path - _before(path)) / least)
+        if any(self.wide):
+            high = most_hazard(self.survival(level, together=False)[0])
         return np.maximum.accumulate(np.maximum(low, 0)), high
+
+    def sampled(self, level: float) -> tuple[Floats, Floats]:
+        """(low, high) for S of the population at each bin."""
+        tail = sampling_tail(level)
+        low, high, known = self.survival(noise_level(level), together=False)
+        # where nobody may be left, the curve is at most what it was before
+        last = np.maximum.accumulate(np.where(known > 0, np.arange(len(known)), 0))
+        return (
+            wilson(low, known / np.maximum(low, TINY), tail)[0],
+            wilson(high, known / np.maximum(high, TINY), tail)[1][last],
+        )
+
+
+def most_hazard(least: Floats) -> Floats:
+    """The largest cumulative hazard of a curve that is at least so high; inf for 0."""
+    return np.asarray(np.where(least > 0, -np.log(np.maximum(least, TINY)), np.inf))
 
 
 LEAST_TOTALS = np.array([0.0, 0.0, -np.inf, 0.0])
@@ -179,12 +262,14 @@ def _curve_end(whole: float, events: Floats, lost: Floats, left: float, unknown:
 def groups_of(table: CountTable, time: int, event: int, group: int | None) -> list[Group]:
     """One group for each category, or a single one."""
     _check(table.report.axes, time, event)
+    first, last = ends_of_bins(table.report.axes[time])
+    wide = [bool(each) for each in first < last]
     if group is None:
-        return [Group("all", table.onto(time, event))]
+        return [Group("all", table.onto(time, event), wide)]
     counts = table.onto(time, event, group)
     field = table.report.axes[group]
     return [
-        Group(f"{field.field} {name}", counts.at(place))
+        Group(f"{field.field} {name}", counts.at(place), wide)
         for place, name in enumerate(names_of_cells(field))
     ]
 
@@ -206,30 +291,23 @@ def kaplan_meier(
 
     The band holds the curve of these records at all times. A group's band is for that group alone.
     """
-    axis, tail = table.report.axes[time], sampling_tail(level)
-    places = ends_of_bins(axis)[1]
+    axis = table.report.axes[time]
+    first, places = ends_of_bins(axis)
     series, numbers = [], []
     for each in groups_of(table, time, event, group):
-        value = np.cumprod(1 - each.hazards)
+        value = np.cumprod(1 - each.rates()[0])
         low, high, _ = each.survival(level, together=False)
         band_low, band_high, _ = each.survival(level, together=True)
-        inner_low, inner_high, known = each.survival(noise_level(level), together=False)
-        # where nobody may be left, the curve is at most what it was before
-        last = np.maximum.accumulate(np.where(known > 0, np.arange(len(known)), 0))
-        sampled = (
-            wilson(inner_low, known / np.maximum(inner_low, TINY), tail)[0],
-            wilson(inner_high, known / np.maximum(inner_high, TINY), tail)[1][last],
-        )
         intervals = {
             RECORDS: Bounds.within(low, high, 0, 1),
             BAND: Bounds.within(band_low, band_high, 0, 1),
-            POPULATION: Bounds.within(*sampled, 0, 1),
+            POPULATION: Bounds.within(*each.sampled(level), 0, 1),
         }
         curve = Series(each.name, places.tolist(), value.tolist(), intervals)
         series.append(curve)
         about = "" if group is None else f", {each.name}"
-        numbers.append(_median(curve, f"median{about}"))
-        numbers.append(_restricted_mean(curve, f"restricted mean{about}"))
+        numbers.append(_median(curve, first, f"median{about}"))
+        numbers.append(_restricted_mean(curve, first, f"restricted mean{about}"))
     return CountsAnswer(
         "kaplan_meier",
         f"Kaplan–Meier curve of {axis.field}",
@@ -238,41 +316,70 @@ def kaplan_meier(
         "share without the event",
         series,
         numbers,
-        [*notes_of(axis), f"the restricted mean is up to {places[-1]:.6g}"],
+        [*order_notes(axis), f"the restricted mean is up to {places[-1]:.6g}"],
     )
 
 
-def _median(curve: Series, name: str) -> Number:
-    """The first time at which S is at most 1/2; its interval inverts that of S."""
-    half = 0.5 + TINY
-
-    def first(values: list[float]) -> float | None:
-        return next((x for x, s in zip(curve.x, values, strict=True) if s <= half), None)
-
-    intervals = {
-        kind: (first(curve.intervals[kind].low), first(curve.intervals[kind].high))
-        for kind in (RECORDS, POPULATION)
-    }
-    value = first(curve.value)
-    return Number(name, value, intervals, "" if value is not None else "the curve stays above 1/2")
+def order_notes(axis: CountedAxis) -> list[str]:
+    """Say where the order of events and censored times is not known."""
+    if not is_coarse(axis):
+        return []
+    return [
+        f"bins of {axis.field} hold several values: intervals allow for every order of events and "
+        "censored times in a bin, and the curve takes half of the censored before the events"
+    ]
 
 
-def _restricted_mean(curve: Series, name: str) -> Number:
+def _median(curve: Series, firsts: Floats, name: str) -> Number:
+    """The first time at which S is at most 1/2; its interval inverts that of S.
+
+    The curve may be there from the first value of a bin on, and is there at its last value.
+
+    Args: firsts: the first value of each bin.
+    """
+
+    def reached(values: list[float]) -> int | None:
+        return next((at for at, s in enumerate(values) if s <= 0.5 + TINY), None)
+
+    intervals: dict[str, tuple[float | None, float | None]] = {}
+    for kind in (RECORDS, POPULATION):
+        bounds = curve.intervals[kind]
+        low, high = reached(bounds.low), reached(bounds.high)
+        intervals[kind] = (
+            None if low is None else float(firsts[low]),
+            None if high is None else curve.x[high],
+        )
+    at = reached(curve.value)
+    if at is None:
+        return Number(name, None, intervals, "the curve stays above 1/2")
+    before = curve.value[at - 1] if at else 1.0
+    part = min((before - 0.5) / (before - curve.value[at]), 1.0)
+    return Number(name, float(firsts[at] + part * (curve.x[at] - firsts[at])), intervals)
+
+
+def _restricted_mean(curve: Series, firsts: Floats, name: str) -> Number:
     """The area below S up to the last bin. Its interval is the area below the ends of S.
 
-    The deviation of an integral is at most the integral of the deviations, so the ends of intervals
-    for each time give an interval for the population, too; for these records the band does.
-    """
-    widths = np.diff(curve.x)
+    Inside a wide bin, S is between its values at both ends. The deviation of an integral is at most
+    the integral of the deviations, so the ends of intervals for each time give an interval for the
+    population, too; for these records the band does.
 
-    def under(values: list[float]) -> float:
-        return float(curve.x[0] + np.sum(np.array(values[:-1]) * widths))
+    Args: firsts: the first value of each bin.
+    """
+    inside = np.array(curve.x) - firsts
+    between = firsts - np.append(0.0, curve.x[:-1])
+
+    def under(values: list[float], share: float) -> float:
+        """share: the part of a bin in which S already has the value of the bin's end."""
+        before = np.append(1.0, values[:-1])
+        fallen = before + share * (np.array(values) - before)
+        return float(np.sum(before * between + fallen * inside))
 
     intervals: dict[str, tuple[float | None, float | None]] = {}
     for kind, ends in ((RECORDS, BAND), (POPULATION, POPULATION)):
         bounds = curve.intervals[ends]
-        intervals[kind] = under(bounds.low), under(bounds.high)
-    return Number(name, under(curve.value), intervals)
+        intervals[kind] = under(bounds.low, 1.0), under(bounds.high, 0.0)
+    return Number(name, under(curve.value, 0.5), intervals)
 
 
 def nelson_aalen(
@@ -280,24 +387,27 @@ def nelson_aalen(
 ) -> CountsAnswer:
     """The cumulative hazard of each group (Nelson 1972, Aalen 1978).
 
-    For the population, the logarithm of an end moves by its standard error 1/√D, for D events.
+    For the population, the lower end falls as Byar's lower end for a Poisson count of D events does
+    (Breslow & Day 1987, section 2.3), and the upper end is −log of the lower end of S.
     """
     axis = table.report.axes[time]
     series = []
     for each in groups_of(table, time, event, group):
         low, high = each.cumulative_hazard(level)
-        inner_low, inner_high = each.cumulative_hazard(noise_level(level))
+        inner_low, _ = each.cumulative_hazard(noise_level(level))
+        most = most_hazard(each.sampled(level)[0])
         events = each.totals.map(lambda values: values[..., 0]).ends(noise_level(level), 1)[0]
         z = normal_quantile(1 - sampling_tail(level))
-        factor = np.exp(z / np.sqrt(np.maximum(events, 0.05)))
+        events = np.maximum(events, 0.05)
+        part = np.maximum(1 - 1 / (9 * events) - z / (3 * np.sqrt(events)), 0) ** 3
         intervals = {
             RECORDS: Bounds.within(low, high, 0, np.inf),
-            POPULATION: Bounds.within(inner_low / factor, inner_high * factor, 0, np.inf),
+            POPULATION: Bounds.within(inner_low * part, most, 0, np.inf),
         }
-        value, places = np.cumsum(each.hazards), ends_of_bins(axis)[1]
+        value, places = np.cumsum(each.rates()[1]), ends_of_bins(axis)[1]
         series.append(Series(each.name, places.tolist(), value.tolist(), intervals))
     title = f"Nelson–Aalen curve of {axis.field}"
-    notes = notes_of(axis)
+    notes = order_notes(axis)
     name = "cumulative hazard"
     return CountsAnswer("nelson_aalen", title, level, axis.field, name, series, [], notes)
 

@@ -16,7 +16,7 @@ from itertools import combinations
 from math import floor, isfinite, log10
 from typing import Any
 
-from umpc.counts import answers_of
+from umpc.counts import COUNTED, answers_of
 from umpc.counts.answers import CountsAnswer
 from umpc.errors import UmpcError
 from umpc.inference.matrix import CorrelationMatrix, matrix_of
@@ -87,8 +87,12 @@ def sentence_of(report: Report) -> str:
     """The result as one may quote it: the statistic's own words, its value, its one interval."""
     name, _, stratum = report.statistic.partition(" ")
     words = LIBRARY[name].words if name in LIBRARY else name
+    if report.counts is not None:
+        words = COUNTED[report.counts.statistic].title
     told = f"{words} of {' and '.join(_columns_of(report))}"
     told += f" {stratum}" if stratum else ""
+    if report.counts is not None and report.estimate is not None:
+        told += f", {COUNTED[report.counts.statistic].headline}"
     if report.estimate is None:
         return f"{told}: no value"
     if report.low is None or report.high is None:
@@ -100,7 +104,9 @@ def sentence_of(report: Report) -> str:
 
 
 def _columns_of(report: Report) -> list[str]:
-    """The fields that the value's kernels read, and the label of two classes."""
+    """The fields that the value's kernels read, and the label of two classes; those of a table."""
+    if report.counts is not None:
+        return [axis.field for axis in report.counts.axes]
     kernels = [from_text(entry.kernel) for entry in report.sums[:MOST_SUMS]]
     used = {field.name for kernel in kernels for field in fields_of(kernel)}
     return [

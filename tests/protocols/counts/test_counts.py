@@ -22,6 +22,7 @@ from tests.support.counts import (
 )
 from tests.support.mpc_studies import ALPHA, homogeneity, uniformity
 from tests.support.studies import Entropy
+from umpc.api.description import describe_question
 from umpc.errors import ImpossibleResult, InvalidEpsilon, StudyError, UmpcError
 from umpc.node.policy import Policy
 from umpc.planning.prediction import attempt_over, reference_table_of
@@ -299,6 +300,29 @@ def test_a_plan_says_the_noise_of_a_count_and_of_other_laws():
     told = plan_lines(counts_study(epsilon=1, delta="1e-6", tree="time", **THREE), "99,99,99")
     assert "standard deviation" in told["noise of a count"]
     assert set(told) == {"noise of a count", 'noise = "in_mpc"', 'noise = "distributed"'}
+
+
+def test_a_plan_offers_no_committee_where_nodes_lie():
+    told = plan_lines(counts_study(epsilon=1, adversary="lying_nodes"), "99,99,99")
+    assert 'noise = "in_mpc"' not in told
+
+
+def test_who_approves_reads_of_the_table_and_of_what_a_record_changes():
+    lines = list(describe_question(counts_study(epsilon=1)))
+    assert not {"kernel", "  range"} & {label for label, _ in lines}
+    assert not any("sum(s)" in text for _, text in lines)
+    told = dict(lines)
+    assert told["  changes by"] == (
+        "one record replaced changes two cells by 1 each; the table gets all of epsilon 1"
+    )
+    assert next(text for label, text in lines if label == "  cells of").startswith("'time': cells")
+    many = counts_study("quantiles", columns=["time"], fields=[TIME], tree="time", epsilon=2)
+    assert "in each of" in dict(describe_question(many))["  changes by"]
+    persons = counts_study(epsilon=1, person="who", records_per_person=3)
+    assert (
+        "one person's 3 records replaced change cells by 6 in sum"
+        in (dict(describe_question(persons))["  changes by"])
+    )
 
 
 def test_a_plan_says_which_epsilon_would_tell_something():

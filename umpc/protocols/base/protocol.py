@@ -49,7 +49,7 @@ from umpc.study.document import Study
 from umpc.study.messages import Frame
 from umpc.study.parts import Course, FieldText
 from umpc.study.rules import words_of
-from umpc.study.settings import HONEST, Settings, name_of, read_settings
+from umpc.study.settings import HONEST, Settings, edge_change, name_of, read_settings
 from umpc.study.sizes import ClassCounts, Member, Sizes
 from umpc.ustat.clear import Columns
 from umpc.ustat.sampling import BALANCED, TWO_SAMPLE
@@ -310,6 +310,25 @@ class StudyProtocol(ABC):
     def describe(self, study: Study) -> Iterator[Line]:
         """Lines for people, from the study alone, beside those that every study has."""
         yield from ()
+
+    def describe_sums(self, study: Study) -> Iterator[Line]:
+        """Lines about each released number, and how far it changes with a record."""
+        sums = f"{len(study.kernels)} sum(s) over sets of {study.degree} record(s)"
+        yield "", f"{study.estimator} of {sums}"
+        for part in study.several:
+            stratum = f" inside {study.stratum_field} = {part.stratum!r}" if part.stratum else ""
+            share = study.exact_epsilon * study.split_by_name[part.name]
+            told = f"{part.estimator} of {part.sums} sum(s), epsilon {share}"
+            yield "  reports", f"{part.name!r}{stratum}: {told}"
+        if study.strata_share_epsilon:
+            yield "", "strata share epsilon: their sums change together no more than one may"
+        for kernel, epsilon in zip(study.parsed_kernels, study.epsilons, strict=True):
+            interval = kernel.interval
+            yield "kernel", kernel.text
+            yield "  range", f"[{interval.low}, {interval.high}], in steps of {kernel.unit}"
+            change = edge_change(kernel, study.edge_grade)
+            told = f"{change} per edge when one record is replaced; gets epsilon {epsilon}"
+            yield "  changes by", told
 
     def has_links(self, study: Study) -> bool:
         """Whether nodes open links to each other in a run of the study."""

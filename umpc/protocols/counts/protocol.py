@@ -41,6 +41,7 @@ from umpc.protocols.counts.settings import (
     CountsSettings,
     axes_in_report,
     axes_of,
+    changing,
     check_counts,
     counted,
     kernel_of,
@@ -60,7 +61,7 @@ from umpc.study.document import Study
 from umpc.study.making_report import impossible, sum_range
 from umpc.study.parts import FieldText
 from umpc.study.report import CountsReport, Report, SumReport
-from umpc.study.settings import Settings
+from umpc.study.settings import HONEST, Settings
 from umpc.study.sizes import ClassCounts, Member, Sizes
 from umpc.ustat.cell_rows import Owners
 from umpc.ustat.clear import Columns
@@ -87,6 +88,10 @@ NOISY_TABLES = 48
 """Tables with noise over which a plan takes the mean of intervals."""
 TAIL = 0.025
 """The chance of an error beyond each end of a 95 % interval."""
+
+
+MOST_CUTS = 40
+"""Cut points that a description lists; of more it tells the first ones and the last one."""
 
 
 class CountsProtocol(UMpc):
@@ -156,6 +161,21 @@ class CountsProtocol(UMpc):
             levels = f"{len(shapes_of(study))} levels, {size_of(study):,} counts"
             yield "tree", f"of {study.settings_as(CountsSettings).tree}: {levels}"
 
+    def describe_sums(self, study: Study) -> Iterator[Line]:
+        yield "", f"{self.words(study)}, counts of single records"
+        for axis in axes_in_report(study):
+            cuts = [f"{cut:.6g}" for cut in axis.cuts]
+            if len(cuts) > MOST_CUTS:
+                cuts = [*cuts[:3], "…", cuts[-1]]
+            told = f"cells cut at {', '.join(cuts)}" if cuts else "one cell"
+            yield "  cells of", f"{axis.field!r}: {', '.join(map(repr, axis.words)) or told}"
+        records, levels = changing(study)
+        told = "one record replaced changes two cells by 1 each"
+        if records > 1:
+            told = f"one person's {records} records replaced change cells by {2 * records} in sum"
+        told += f", in each of {levels} levels of the tree" * (levels > 1)
+        yield "  changes by", f"{told}; the table gets all of epsilon {study.epsilon}"
+
     def words(self, study: Study) -> str:
         axes = " by ".join(f"{axis.field.name!r} ({axis.size:,} cells)" for axis in axes_of(study))
         return f"a whole table of counts of {axes}"
@@ -188,7 +208,8 @@ class CountsProtocol(UMpc):
         law, half = law_of(study), half_width(law_of(study))
         told = f"standard deviation {law.std:.4g}, within {half:,} in 95 % of all cases"
         yield "noise of a count", told
-        others = {"in_mpc": size_of(study) <= MOST_IN_MPC and len(study.nodes) > 1}
+        can_draw = len(study.nodes) > 1 and study.adversary == HONEST
+        others = {"in_mpc": size_of(study) <= MOST_IN_MPC and can_draw}
         others["distributed"] = True
         for noise, is_possible in others.items():
             if is_possible and noise != study.noise:

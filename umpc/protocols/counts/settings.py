@@ -190,13 +190,18 @@ def kernel_of(schema: Schema, cells: tuple[str, ...]) -> str:
 # --- the noise of a cell --------------------------------------------------------------------------
 
 
+def changing(study: Study) -> tuple[int, int]:
+    """(records, levels): of one person, and of the tree, in which counts differ for neighbours."""
+    levels = len(shapes_of(study))
+    # the last level of a tree alone is n, which is the same for neighbours
+    levels -= levels > 1 and len(axes_of(study)) == 1
+    return study.people.records if study.people else 1, levels
+
+
 @lru_cache(maxsize=16)
 def law_of(study: Study) -> CellNoise:
     """The law of each count's noise; all are independent. Raises: InvalidEpsilon."""
-    levels, people = len(shapes_of(study)), study.people
-    most = people.records if people else 1
-    # the last level of a tree alone is n, which is the same for neighbours
-    moving = levels - (levels > 1 and len(axes_of(study)) == 1)
+    most, moving = changing(study)
     nodes, honest = len(study.nodes), study.honest
     epsilon, length = study.exact_epsilon, 2 * most * moving
     if study.noise == "in_mpc":
