@@ -18,6 +18,7 @@ from umpc.counts.answers import BAND, RECORDS
 from umpc.errors import ConfigError, StudyError
 from umpc.reporting.json_document import SCHEMA, check_document
 from umpc.reporting.page import page
+from umpc.reporting.rows import sentence_of
 from umpc.study.report import Report
 
 TIME = whole("time", 0, 1099, range(100, 1099, 100))
@@ -59,6 +60,12 @@ def test_a_result_answers_every_question_that_its_fields_fit(result):
     assert result.contingency("event", "age").number("degrees of freedom").value == 1
     assert result.qq("time", "age").kind == "qq"
     assert "Kaplan–Meier" in repr(curves) and "median" in repr(curves)
+
+
+def test_the_sentence_to_quote_names_the_number_and_the_columns(result):
+    number = replace(result.report, estimate=310.0, low=285.0, high=363.0)
+    told = sentence_of(umpc.Result(number).report)
+    assert told.startswith("median (Kaplan–Meier curve) of time and event and age: 310 (95 % 285")
 
 
 def test_a_report_without_a_table_says_what_to_do(plain):

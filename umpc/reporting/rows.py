@@ -16,7 +16,7 @@ from itertools import combinations
 from math import floor, isfinite, log10
 from typing import Any
 
-from umpc.counts import answers_of
+from umpc.counts import COUNTED, answers_of
 from umpc.counts.answers import CountsAnswer
 from umpc.errors import UmpcError
 from umpc.inference.matrix import CorrelationMatrix, matrix_of
@@ -87,6 +87,8 @@ def sentence_of(report: Report) -> str:
     """The result as one may quote it: the statistic's own words, its value, its one interval."""
     name, _, stratum = report.statistic.partition(" ")
     words = LIBRARY[name].words if name in LIBRARY else name
+    if counted := COUNTED.get(name):
+        words = f"{counted.headline or 'table'} ({counted.title})"
     told = f"{words} of {' and '.join(_columns_of(report))}"
     told += f" {stratum}" if stratum else ""
     if report.estimate is None:
@@ -101,6 +103,8 @@ def sentence_of(report: Report) -> str:
 
 def _columns_of(report: Report) -> list[str]:
     """The fields that the value's kernels read, and the label of two classes."""
+    if report.counts is not None:
+        return [axis.field for axis in report.counts.axes]
     kernels = [from_text(entry.kernel) for entry in report.sums[:MOST_SUMS]]
     used = {field.name for kernel in kernels for field in fields_of(kernel)}
     return [
