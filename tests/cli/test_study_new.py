@@ -20,6 +20,7 @@ from umpc.errors import ConfigError, StudyError, UmpcError
 from umpc.study.settings import HONEST, LYING_NODES
 
 SCORE, AGE = "score=0:100", "age=0:120"
+DAYS, DIED = "days=0:15", "died=no,yes"
 GROUP, SEX, STAGE = "group=a,b", "sex=f,m", "stage=I,II,III"
 KINDS = {
     ("association", AGE, SCORE): "kendall_tau",
@@ -31,6 +32,11 @@ KINDS = {
     ("spread", STAGE): "renyi_entropy",
     ("inequality", SCORE): "gini_coefficient",
     ("level", SCORE): "mean",
+    ("distribution", SCORE): "quantiles",
+    ("survival", DAYS, DIED): "kaplan_meier",
+    ("survival", SCORE, DAYS, DIED): "concordance_index",
+    ("agreement", SCORE, AGE, DIED): "auc_difference",
+    ("agreement", SCORE, AGE, DAYS): "tau_difference",
 }
 """Question and columns → the statistic that is proposed."""
 

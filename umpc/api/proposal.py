@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from umpc.api.fields import Bounds, field_of
 from umpc.api.result import Result
 from umpc.api.study import Participants, ProposedStudy
+from umpc.counts import COUNTED, answers_of
 from umpc.crypto.prg import Stream
 from umpc.errors import ConfigError, StudyError, UmpcError
 from umpc.inference.report_inference import POPULATION, RECORDS, Inference
@@ -40,6 +41,7 @@ from umpc.reporting.rows import printable
 from umpc.simulation import Table, simulate
 from umpc.study.attempt import Attempt
 from umpc.study.parts import FieldText
+from umpc.study.report import Report
 from umpc.study.settings import ADVERSARIES, HONEST, LYING_NODES
 from umpc.text_file import check_new, write_text
 from umpc.ustat.sampling import TWO_SAMPLE
@@ -77,8 +79,25 @@ QUESTIONS: Mapping[str, Mapping[tuple[int, ...], tuple[str, str]]] = {
         (NUMBER,): ("gini_coefficient", "how unequally an amount is shared, from 0 to 1")
     },
     "level": {(NUMBER,): ("mean", "the mean of all records")},
+    "distribution": {(NUMBER,): ("quantiles", "the median; the table has all other quantiles")},
+    "survival": {
+        (NUMBER, 2): ("kaplan_meier", "the median survival; the table has the whole curve"),
+        (NUMBER, NUMBER, 2): (
+            "concordance_index",
+            "how often, of two records, the one with the higher score has its event earlier",
+        ),
+    },
+    "agreement": {
+        (NUMBER, NUMBER, 2): ("auc_difference", "the AUC of the first score minus the second's"),
+        (NUMBER, NUMBER, NUMBER): (
+            "tau_difference",
+            "by how much the first column goes together with the third more than the second does",
+        ),
+    },
 }
 """Question → kinds of columns → a statistic, and the value that it estimates."""
+BINS = 20
+"""Bins of a number with more values, in a table of counts."""
 RECORD = "record"
 """The unit of protection, if it is not a person."""
 LITTLE_EPSILON, LITTLE_WIDTH, LITTLE_SECONDS = 1.5, 1.1, 10.0
@@ -174,7 +193,7 @@ class Proposal:
         both = (
             f"{kind} {low:.3g} to {high:.3g}"
             for kind in (RECORDS, POPULATION)
-            for low, high in [result.interval(kind=kind)]
+            for low, high in [_ends(result.report, kind)]
         )
         people = self.grade.plan.study.people
         unit = "one record" if people is None else f"all records of one {people.column}"
@@ -183,7 +202,7 @@ class Proposal:
             ("protects", f"{unit}, with epsilon {self.epsilon:g}"),
             *((name, str(each)) for name, each in self.grades.items()),
             ("grade", self.costs),
-            ("chosen", self.study.chosen),
+            ("chosen", self.study.chosen or "one table of noisy counts, without a dealer"),
             ("made up", f"estimate {value}; 95 %: {', '.join(both)}"),
             ("", MADE_UP),
         )
@@ -231,9 +250,11 @@ def plan(
     counts = records if isinstance(records, str) else ",".join(map(str, records))
     found, estimates, columns = _proposed(question, list(given.values()), "+" in counts)
     found = statistic or found
-    estimates = estimates if statistic is None else find_statistic(found).title
+    if statistic is not None:
+        estimates = (COUNTED.get(found) or find_statistic(found)).title
     classes = given[columns[-1]].categories
-    is_public = find_statistic(found).sampling == TWO_SAMPLE and bool(classes)
+    is_table = found in COUNTED
+    is_public = not is_table and find_statistic(found).sampling == TWO_SAMPLE and bool(classes)
     sites = counts.split(",")
     entries: dict[str, Any] = {
         "name": name or f"{question}-of-{'-and-'.join(given)}",
@@ -243,12 +264,18 @@ def plan(
         "label": (columns[-1], classes[-1]) if is_public else None,
         "nodes": nodes
         or {f"node-{n}": f"node-{n}.example.org:7100" for n, _ in enumerate(sites, 1)},
-        "dealer": dealer or {"dealer": "dealer.example.org:7100"},
         "identity": identity,
-        "backend": "auto",
-        "records": sum(map(int, re.findall("[0-9]+", counts))),
         **_unit(protect),
     }
+    if dealer or not is_table:
+        entries["dealer"] = dealer or {"dealer": "dealer.example.org:7100"}
+    if is_table:
+        schemas = (field.schema() for field in given.values() if not field.categories)
+        wide = (each.name for each in schemas if each.upper_units - each.lower_units >= BINS)
+        entries["bins"] = dict.fromkeys(wide, BINS)
+    else:
+        entries["backend"] = "auto"
+        entries["records"] = sum(map(int, re.findall("[0-9]+", counts)))
     if exact is not None and (epsilon is not None or not exact > 0):
         raise StudyError(f"exact is above 0, and in place of epsilon; got {exact} and {epsilon}")
     grades: dict[str, Grade] = {}
@@ -334,11 +361,10 @@ def _grade(
         over = attempt_over(study, records), table.turned_to(study)
         report = protocol_of(study).expected_report(*over)
         try:
-            found = Inference(report).interval(kind=kind)
+            low, high = _ends(report, kind)
         except StudyError:
             return inf  # the noise hides a denominator
-        width: float = found.high - found.low
-        return width / 2
+        return (high - low) / 2
 
     if exact is not None:
         # the interval is the shorter the larger ε is
@@ -351,6 +377,17 @@ def _grade(
         epsilon = EPSILONS[least]
     study = make(epsilon=epsilon)
     return Grade(study, study.plan(records), half(epsilon), half(epsilon, POPULATION))
+
+
+def _ends(report: Report, kind: str) -> tuple[float, float]:
+    """The interval of a report's value. Raises: StudyError where there is none."""
+    if report.counts is None:
+        found = Inference(report).interval(kind=kind)
+        return found.low, found.high
+    name = COUNTED[report.statistic].headline
+    numbers = answers_of(report.counts, report.records)[0].numbers
+    low, high = next(each for each in numbers if each.name.startswith(name)).intervals[kind]
+    return -inf if low is None else low, inf if high is None else high
 
 
 def _compared(grades: Mapping[str, Grade], reason: str) -> tuple[str, str]:

@@ -15,7 +15,8 @@ from umpc.text_file import check_new
 
 HELP = {
     "question": "What you want to know: association (do two columns go together), difference (does "
-    "a number differ between groups), spread, inequality or level.",
+    "a number differ between groups), spread, inequality, level, distribution (median, quantiles), "
+    "survival, or agreement (which of two scores goes better with a third column).",
     "columns": "The columns that the question is about, as age,score.",
     "bounds": "A column's bounds, and its step unless that is 1, as weight=0:300:0.1. They are "
     "public: take them from what the column means, never from data.",
