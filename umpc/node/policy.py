@@ -287,9 +287,10 @@ class Policy:
         }
         kernel = study.parsed_kernels[0].text
         kernel = f" with the kernel {kernel}" if len(kernel) <= MOST_KERNEL else ""
+        words = protocol_of(study).words(study)
         yield (
             f"{' and '.join(allows[key] for key in given)} only ({' and '.join(given)} under "
-            f"[policy]), and {protocol_of(study).words(study)}{kernel} came; its administrator may add {came} to "
+            f"[policy]), and {words}{kernel} came; its administrator may add {came} to "
             "kernels under [policy]"
         )
 
