@@ -58,6 +58,9 @@ FIELDS = {
     "time": "age",
     "event": "label",
     "x...": "balance",
+    "z": "job",
+    "score_a": "age",
+    "score_b": "balance",
 }
 """A field for each argument of the library's statistics of pairs."""
 PARAMETERS = {

@@ -97,7 +97,8 @@ def test_an_administrator_reads_first_what_would_be_shown(tmp_path):
     site.ask(study)
     lines = site.said("show", digits(study))
     told = "shows x, y of all records to 'coordinator', as a trusted curator"
-    assert lines[1] == f"WARNING       RAW RECORDS: {told}"
+    assert lines[0].startswith("in short ") and "the RAW RECORDS of 'x', 'y'" in lines[0]
+    assert lines[2] == f"WARNING       RAW RECORDS: {told}"
     assert "noise         hajek, added by the trusted coordinator" in lines
     assert "protocol      central" in lines
 

@@ -125,6 +125,8 @@ SETTINGS = {
     "people": PeopleTerms(places=2),
     "linked": LinkedTerms(rows=2),
     "shufflers": (Participant("shuffler", "shuffler.example.org:7100"),),
+    "cells": ("x",),
+    "tree": "x",
 }
 """Another value for every setting of every protocol."""
 SETTINGS_BY_PROTOCOL = [

@@ -68,7 +68,7 @@ def run_and_check(study: Study, tables, label: str) -> Simulated:
         for total, kernel in zip(map(Fraction, expected), study.parsed_kernels, strict=True)
     ]
     zeros = [0.0] * len(exact)
-    value = estimate(study.estimator, exact, zeros, zeros, run.attempt.sizes.sets)
+    value = estimate(study.estimator, exact, zeros, zeros, run.attempt.sizes.sets, study.pair_ends)
     assert run.report.estimate == value.value
     check_cost(run)
     return run

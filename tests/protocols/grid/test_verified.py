@@ -58,7 +58,14 @@ from umpc.study.parts import FieldBins
 from umpc.study.settings import HONEST, LYING_NODES
 from umpc.study.sizes import Sizes
 
-BEYOND = {"variance", "covariance", "clustering_scatter", "ranking_hinge", "contrastive_loss"}
+BEYOND = {
+    "variance",
+    "covariance",
+    "clustering_scatter",
+    "ranking_hinge",
+    "contrastive_loss",
+    "theil_sen",
+}
 """Statistics whose tables are no counts of records by their fields."""
 NAMES = [name for name in TAKEN if name not in BEYOND]
 TRIPLES = ("spearman_rho", "spearman_rho_b", "vus")

@@ -31,7 +31,7 @@ from umpc.protocols.u_mpc.settings import noisy_sums
 from umpc.simulation import Simulated, simulate
 from umpc.study.document import Study
 from umpc.study.parts import FieldText
-from umpc.ustat.estimators import estimate
+from umpc.ustat.estimators import PAIR_MEDIAN, estimate
 from umpc.ustat.statistics import LIBRARY
 
 LOW, HIGH = -5, 6
@@ -144,17 +144,34 @@ def run_and_check(study: Study, tables, label: str) -> Simulated:
         [entry.noise_std for entry in report.sums],
         bounds,
         run.attempt.sizes.sets,
+        study.pair_ends,
     )
     # without noise, its interval is the value; an end of the statistic's range is rounded apart
     assert report.estimate == value.value
     if value.value is None:
         assert report.noise_low is report.noise_high is None
+    elif study.estimator == PAIR_MEDIAN:
+        # without noise, the ends are the nearest thresholds that are not the median
+        assert (report.noise_low, report.noise_high) == around_median(exact, study.pair_ends)
     else:
         ends = [report.noise_low, report.noise_high]
         assert ends == pytest.approx(2 * [value.value], rel=1e-12, abs=0)
     assert report.note == value.note
     check_cost(run)
     return run
+
+
+def around_median(cells: list[float], ends: tuple[float, ...]) -> tuple[float, float]:
+    """The highest end below which fewer than half of the pairs are, and the lowest with more.
+
+    Args: cells: the shares of pairs in all cells; where there is one more than there are gaps
+        between two ends, it is of pairs that do not count.
+    """
+    shares = np.cumsum([0.0, *cells[: len(ends) - 1]])
+    half = shares[-1] / 2
+    low = max(end for end, share in zip(ends, shares, strict=True) if share < half - 1e-12)
+    high = min(end for end, share in zip(ends, shares, strict=True) if share > half + 1e-12)
+    return low, high
 
 
 def check_cost(run: Simulated) -> None:

@@ -102,7 +102,7 @@ def test_a_protocol_without_an_argument_refuses_the_grade(name):
 def test_the_protocols_with_an_argument_are_those_of_the_documentation():
     found = {name for name, each in PROTOCOLS.items() if LYING_NODES in each.adversaries}
     local = {"bell-ldp", "bell-auc", "ghazi-ldp", "ghazi-rounds", "local-mean"}
-    assert found == local | {"u-mpc", "grid", "gopa", "people", "linked"}
+    assert found == local | {"u-mpc", "grid", "gopa", "people", "linked", "counts"}
 
 
 @pytest.mark.parametrize("protocol", ["u-mpc", "bell-ldp"])
