@@ -34,8 +34,9 @@ def sentence_for(config: NodeConfig, study: Study) -> str:
         what = f"the RAW RECORDS of {', '.join(map(repr, raw))} and all that follows from them"
     else:
         each = " for each class" * study.two_sample
-        what = f"{protocol_of(study).words(study)}, with noise, over all {len(study.nodes)} sites together, and the"
-        what += f" exact number of complete rows here{each}"
+        computed, sites = protocol_of(study).words(study), len(study.nodes)
+        what = f"{computed}, with noise, over all {sites} sites together, and the exact number of "
+        what += f"complete rows here{each}"
     unit = "a single row, and no person with several rows as a whole"
     if study.people is not None:
         unit = f"a person, that is {study.protected}"

@@ -289,8 +289,8 @@ class Policy:
         kernel = f" with the kernel {kernel}" if len(kernel) <= MOST_KERNEL else ""
         yield (
             f"{' and '.join(allows[key] for key in given)} only ({' and '.join(given)} under "
-            f"[policy]), and {protocol_of(study).words(study)}{kernel} came; its administrator may add {came} to "
-            "kernels under [policy]"
+            f"[policy]), and {protocol_of(study).words(study)}{kernel} came; its administrator may "
+            f"add {came} to kernels under [policy]"
         )
 
 
