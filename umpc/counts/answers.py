@@ -174,7 +174,7 @@ WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 560, 370, 66, 16, 16, 66
 LINE = 24
 """The height of a line of the legend."""
 TILTED, MOST_TILTED, LETTERS = 7, 12, 42
-"""The height of a letter of tilted names below bars, most bars that have one, letters that fit level."""
+"""Height of a letter of tilted names, most bars that have them, letters that fit level."""
 COLORS = 4
 """Colors of the series, after which they begin again."""
 CURVE_STYLE = """
