@@ -271,11 +271,11 @@ class _Drawing:
                 f'text-anchor="end">{at:.5g}</text>'
             )
         for place, word in self._marks():
-            at = f'x="{self.x(place):.1f}" y="{bottom + 19}" text-anchor="middle"'
+            where = f'x="{self.x(place):.1f}" y="{bottom + 19}" text-anchor="middle"'
             if self.is_tilted:
                 turned = f"translate({self.x(place) + 5:.1f} {bottom + 14}) rotate(-60)"
-                at = f'transform="{turned}" text-anchor="end"'
-            parts.append(f'<text class="quiet" {at}>{escape(word)}</text>')
+                where = f'transform="{turned}" text-anchor="end"'
+            parts.append(f'<text class="quiet" {where}>{escape(word)}</text>')
         if answer.kind in ("roc", "qq"):
             low, high = max(self.low_x, self.low_y), min(self.high_x, self.high_y)
             parts.append(
