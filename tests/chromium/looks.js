@@ -44,7 +44,7 @@
       range.setEnd(walker.currentNode, word.index + word[0].length);
       if (range.getClientRects().length > 1) broken.push(word[0]);
     }
-    const drawn = parent.ownerSVGElement ? parent.getScreenCTM().a : 1;
+    const drawn = parent.ownerSVGElement ? Math.hypot(parent.getScreenCTM().a, parent.getScreenCTM().b) : 1;
     texts.push({
       text,
       contrast: ground && contrast(channels(color).rgb, ground),

@@ -37,7 +37,7 @@ MARKS_CONTRAST = 3.0
 MARKS = ".umpc-picture .mark"
 COLOR = """(each) => {
   const style = getComputedStyle(each);
-  const painted = each.tagName === "line" || style.fill === "none" ? style.stroke : style.fill;
+  const painted = style.stroke === "none" ? style.fill : style.stroke;
   let at = each.closest("svg").parentElement;
   while (getComputedStyle(at).backgroundColor === "rgba(0, 0, 0, 0)") at = at.parentElement;
   return [each.tagName, painted, getComputedStyle(at).backgroundColor];

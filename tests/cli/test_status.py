@@ -183,3 +183,16 @@ def test_commands_that_look_at_no_table_work_while_it_is_away(site, monkeypatch,
     monkeypatch.chdir(site.folder)
     done = CliRunner().invoke(umpc, [*words, "--config", "node.toml"])
     assert done.exit_code == 0, done.exception or done.output
+
+
+def test_the_trail_shows_long_notes_whole(site):
+    note = "max_epsilon = 1/2 is the most that this site allows, and the study has 3; ask its owner"
+    with Ledger(site.ledger, "t", Fraction(5), Fraction(0)):
+        trail = AuditTrail(site.ledger)
+        trail.append(AuditRow("refusal", study="ab" * 32, name="tau", note=note))
+        trail.append(AuditRow("proposal", study="cd" * 32, name="tau"))
+    done = CliRunner().invoke(umpc, ["audit", "show", "--config", str(site.config)])
+    head, first, second, last = done.output.splitlines()
+    place = head.index("note")
+    assert f"{first[place:]} {second[place:]}" == note and not second[:place].strip()
+    assert "ab" * 8 in first and "ab" * 9 not in first and "proposal" in last

@@ -112,6 +112,8 @@ def test_the_headline_is_a_sentence_in_the_statistics_own_words():
     assert sentence_of(wide).startswith("Kendall's tau-a of x and y: 0.45 (95 % -0.50 to 1.40, ")
     assert sentence_of(replace(known, low=None)) == "Kendall's tau-a of x and y: 0.449"
     assert sentence_of(replace(known, estimate=None)) == "Kendall's tau-a of x and y: no value"
+    weighted = replace(known, statistic="kendall_tau weighted by y")
+    assert sentence_of(weighted).startswith("Kendall's tau-a of x weighted by y: 0.449 (95 % ")
     covers = "the value of the grid's bins"
     assert sentence_of(replace(known, interval_covers=covers)).endswith(f"0.496, for {covers})")
     text = page(replace(known, version="0.2.0"))

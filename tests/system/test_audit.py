@@ -12,7 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.system.conftest import Lab
 from umpc import errors as e
 from umpc.cli.main import umpc
-from umpc.node.audit.reading import rows
+from umpc.node.audit.reading import note_of, rows
 
 LOCAL = {"UMPC_METRICS": "127.0.0.1:0"}
 
@@ -72,7 +72,8 @@ def test_the_trail_and_the_metrics_tell_what_happened(lab):
     assert verified[0].startswith("verified: 8 rows") and verified[0].endswith("every charge")
     assert audit(here, "verify", "--expect", verified[1]) == verified
     shown = audit(here, "show", "--event", "refusal")
-    assert len(shown) == 2 and "PolicyRefused" in shown[1]
+    told = [line[shown[0].index("note") :] for line in shown[1:]]
+    assert " ".join(told) == note_of(last), "all of it, on several lines"
     table = audit(here, "export", "--after", "1", "--format", "csv")
     assert len(table) == 8 and table[1].startswith("2,") and ",proposal," in table[1]
 

@@ -6,9 +6,10 @@ import csv
 import hashlib
 import json
 import sys
+import textwrap
 from collections import deque
 from collections.abc import Iterator
-from itertools import islice
+from itertools import chain, islice, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -55,8 +56,8 @@ def show(config: NodeConfig, last: int, event: str | None, study: str | None) ->
         for row in _rows(config, 0)
         if (event is None or row["event"] == event) and row["study"].startswith(study or "")
     )
-    table = [SHOWN, *(tuple(map(_short, _cells(row, SHOWN))) for row in deque(fitting, last))]
-    print_columns(table)
+    found = [[_lines(text) for text in _cells(row, SHOWN)] for row in deque(fitting, last)]
+    print_columns([SHOWN, *chain.from_iterable(zip_longest(*row, fillvalue="") for row in found)])
 
 
 @audit.command()
@@ -145,8 +146,8 @@ def _cells(row: dict[str, Any], columns: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(f"'{text}" if text[:1] in "=+-@" and text else text for text in shown)
 
 
-def _short(text: str) -> str:
-    """Return a text that fits its column; of a hash its first digits."""
+def _lines(text: str) -> list[str]:
+    """Return the lines of a text in its column; of a hash its first digits."""
     if len(text) == 64 and " " not in text:
-        return text[:DIGITS]
-    return text if len(text) <= WIDEST else f"{text[:WIDEST]}…"
+        return [text[:DIGITS]]
+    return textwrap.wrap(text, WIDEST)

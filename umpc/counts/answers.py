@@ -170,9 +170,11 @@ def _finite(value: Any) -> Any:
 # --- the picture ----------------------------------------------------------------------------------
 
 
-WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 560, 360, 66, 16, 16, 56
-LINE = 18
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 560, 370, 66, 16, 16, 66
+LINE = 24
 """The height of a line of the legend."""
+TILTED, MOST_TILTED, LETTERS = 7, 12, 42
+"""Height of a letter of tilted names, most bars that have them, letters that fit level."""
 COLORS = 4
 """Colors of the series, after which they begin again."""
 CURVE_STYLE = """
@@ -187,6 +189,8 @@ CURVE_STYLE = """
 @media (max-width: 600px) { .umpc-curve text { font-size: 18px } }
 """
 """Colors, and larger text on a narrow screen. Series also differ by the dashes of their lines."""
+WIDEST = 18
+"""Letters of a bar's name, at most."""
 DASHES = ("", "7 4", "2 3", "9 3 2 3")
 
 
@@ -220,6 +224,11 @@ class _Drawing:
             if self.band:
                 all_y += series.intervals[self.band].high + series.intervals[self.band].low
         bars = answer.form == BARS
+        labels = answer.series[0].labels
+        is_wide = sum(len(word) + 2 for word in labels) > LETTERS
+        self.is_tilted = bars and is_wide and len(labels) <= MOST_TILTED
+        longest = max(map(len, labels), default=0)
+        self.bottom = HEIGHT + TILTED * min(longest, WIDEST) * self.is_tilted
         self.low_x, self.high_x = (-0.6, max(all_x) + 0.6) if bars else (min(all_x), max(all_x))
         if answer.form == STEPS:
             self.low_x = min(0.0, self.low_x)
@@ -240,7 +249,7 @@ class _Drawing:
 
     def svg(self) -> str:
         answer = self.answer
-        height = HEIGHT + LINE * len(self.drawn)
+        height = self.bottom + LINE * len(self.drawn)
         parts = [self._frame()]
         for number, series in enumerate(self.drawn):
             parts.append(self._bars(series) if answer.form == BARS else self._curve(number, series))
@@ -262,10 +271,11 @@ class _Drawing:
                 f'text-anchor="end">{at:.5g}</text>'
             )
         for place, word in self._marks():
-            parts.append(
-                f'<text class="quiet" x="{self.x(place):.1f}" y="{bottom + 19}" '
-                f'text-anchor="middle">{escape(word)}</text>'
-            )
+            where = f'x="{self.x(place):.1f}" y="{bottom + 19}" text-anchor="middle"'
+            if self.is_tilted:
+                turned = f"translate({self.x(place) + 5:.1f} {bottom + 14}) rotate(-60)"
+                where = f'transform="{turned}" text-anchor="end"'
+            parts.append(f'<text class="quiet" {where}>{escape(word)}</text>')
         if answer.kind in ("roc", "qq"):
             low, high = max(self.low_x, self.low_y), min(self.high_x, self.high_y)
             parts.append(
@@ -275,7 +285,7 @@ class _Drawing:
         parts.append(
             f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{bottom}" y2="{bottom}" '
             'stroke="var(--quiet)"/>'
-            f'<text x="{WIDTH - RIGHT}" y="{bottom + 42}" text-anchor="end">'
+            f'<text x="{WIDTH - RIGHT}" y="{self.bottom - 22}" text-anchor="end">'
             f"{escape(answer.x_name)} →  ↑ {escape(answer.y_name)}</text>"
         )
         return "".join(parts)
@@ -284,24 +294,24 @@ class _Drawing:
         labels = self.answer.series[0].labels
         if self.answer.form != BARS:
             return [(at, f"{at:.6g}") for at in ticks(self.low_x, self.high_x)]
-        every = max(1, -(-sum(len(word) + 2 for word in labels) // 42))
-        return [(float(at), word[:20]) for at, word in enumerate(labels) if at % every == 0]
+        letters = sum(len(word) + 2 for word in labels)
+        every = 1 if self.is_tilted else max(1, -(-letters // LETTERS))
+        shown = [word if len(word) <= WIDEST else f"{word[:9]}…{word[-8:]}" for word in labels]
+        return [(float(at), word) for at, word in enumerate(shown) if at % every == 0]
 
     def _bars(self, series: Series) -> str:
         parts, wide = [], self.x(0.4) - self.x(-0.4)
         for at, value in zip(series.x, series.value, strict=True):
             top, about = self.y(value), f"{series.labels[int(at)]}: {value:.4g}"
             parts.append(
-                f'<rect x="{self.x(at) - wide / 2:.1f}" y="{top:.1f}" width="{wide:.1f}" '
-                f'height="{self.y(0) - top:.1f}" fill="var(--c0)" fill-opacity="0.55">'
+                f'<rect class="mark" x="{self.x(at) - wide / 2:.1f}" y="{top:.1f}" '
+                f'width="{wide:.1f}" height="{self.y(0) - top:.1f}" fill="var(--c0)" '
+                'fill-opacity="0.35" stroke="var(--c0)">'
                 f"<title>{escape(about)}</title></rect>"
             )
         bounds = series.intervals.get(self.band or "")
         for at, low, high in zip(series.x, bounds.low, bounds.high, strict=True) if bounds else ():
-            parts.append(
-                f'<line x1="{self.x(at):.1f}" x2="{self.x(at):.1f}" y1="{self.y(low):.1f}" '
-                f'y2="{self.y(high):.1f}" stroke="var(--ink)" stroke-width="1.5"/>'
-            )
+            parts.append(self._span(at, low, high, 'stroke="var(--ink)" stroke-width="1.5"'))
         return "".join(parts)
 
     def _curve(self, number: int, series: Series) -> str:
@@ -311,19 +321,25 @@ class _Drawing:
             there = self._points(series.x, bounds.high)
             back = self._points(series.x, bounds.low)[::-1]
             area = " ".join([*there, *back])
-            parts.append(f'<polygon points="{area}" fill="{color}" fill-opacity="0.16"/>')
+            edge = f'stroke="{color}" stroke-dasharray="{DASHES[number % COLORS]}"'
+            area = f'<polygon class="mark" points="{area}" {edge} stroke-width="0.8" '
+            parts.append(f'{area}fill="{color}" fill-opacity="0.12"/>')
         line = " ".join(self._points(series.x, series.value))
         parts.append(
-            f'<polyline points="{line}" fill="none" stroke="{color}" stroke-width="2" '
+            f'<polyline class="mark" points="{line}" fill="none" stroke="{color}" '
+            'stroke-width="2.5" '
             f'stroke-dasharray="{DASHES[number % COLORS]}"/>'
         )
         if bounds and self.answer.form == PATH:
-            for at, low, high in zip(series.x, bounds.low, bounds.high, strict=True):
-                parts.append(
-                    f'<line x1="{self.x(at):.1f}" x2="{self.x(at):.1f}" y1="{self.y(low):.1f}" '
-                    f'y2="{self.y(high):.1f}" stroke="{color}" stroke-opacity="0.6"/>'
-                )
+            ends = list(zip(series.x, bounds.low, bounds.high, strict=True))
+            for at, low, high in ends[:: -(-len(ends) // MOST_ROWS)]:
+                parts.append(self._span(at, low, high, f'stroke="{color}"'))
         return "".join(parts)
+
+    def _span(self, at: float, low: float, high: float, style: str) -> str:
+        """The interval of one point."""
+        ends = f'y1="{self.y(low):.1f}" y2="{self.y(high):.1f}"'
+        return f'<line class="mark" x1="{self.x(at):.1f}" x2="{self.x(at):.1f}" {ends} {style}/>'
 
     def _points(self, places: Sequence[float], values: Sequence[float]) -> list[str]:
         """Corners of a line; of a curve of steps, each value holds until the next place."""
@@ -338,7 +354,7 @@ class _Drawing:
         return found
 
     def _legend(self, number: int, series: Series) -> str:
-        y = HEIGHT + LINE * number
+        y = self.bottom + LINE * number
         about = series.name
         if self.band:
             about += f"; {self.answer.level * 100:.3g} % for {WORDS[self.band]}"

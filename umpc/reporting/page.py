@@ -44,7 +44,7 @@ from umpc.study.cost import Moment
 from umpc.study.report import Report
 from umpc.text_file import write_text
 
-PICTURE_WIDTH, LEFT, RIGHT, PICTURE_ROW, TOP = 720, 240, 30, 34, 14
+PICTURE_WIDTH, LEFT, RIGHT, PICTURE_ROW, TOP = 720, 240, 30, 44, 14
 TICKS = 5
 Place = Callable[[float], float]
 PICTURE_STYLE = """
@@ -59,11 +59,11 @@ PICTURE_STYLE = """
 .umpc-picture text { font: 13px system-ui, sans-serif; fill: var(--ink) }
 .umpc-picture .quiet { fill: var(--quiet); font-size: 11.5px }
 @media (max-width: 600px) {
-  .umpc-picture .kind { font-size: 21px; text-anchor: start; transform: translate(-226px, -5px) }
-  .umpc-picture .quiet { font-size: 19px }
-  .umpc-picture .mark { transform: translateY(8px) }
-  .umpc-picture .head { font-size: 19px }
-  .umpc-picture .cell { font-size: 16px }
+  .umpc-picture .kind { font-size: 21px; text-anchor: start; transform: translate(-226px, -7px) }
+  .umpc-picture .quiet { font-size: 20.5px }
+  .umpc-picture .mark { transform: translateY(11px) }
+  .umpc-picture .head { font-size: 20.5px }
+  .umpc-picture .cell { font-size: 20.5px }
 }
 """
 """Colors, and larger text on a narrow screen: each bar's name is above the bar there."""
@@ -170,14 +170,17 @@ def _svg(height: float, parts: Sequence[str], label: str) -> str:
 # --- a matrix -------------------------------------------------------------------------------------
 
 CELL, HEAD, TILTED = 70, 150, 75
-WIDEST_HEAD = 14
+WIDEST_HEAD = 12
 """Characters of a column's name in the picture."""
-NUMBERS_UP_TO = 12
+NUMBERS_UP_TO = 9
 """With more columns the cells are too small for numbers, and a title has each of them."""
+STRONGEST = 0.8
+"""The opacity of a cell of 1 or -1, on which its number is read."""
+KEY = "blue: above 0; orange with −: below 0; the stronger, the farther"
 
 
 def heat_map(matrix: CorrelationMatrix) -> IntervalPicture:
-    """A square of cells: orange for values below 0, blue for those above, strong for far ones."""
+    """A square of cells: orange with a minus for values below 0, blue for those above."""
     count = len(matrix.columns)
     size = min(CELL, (PICTURE_WIDTH - HEAD - TILTED) / count)
     parts = []
@@ -193,23 +196,25 @@ def heat_map(matrix: CorrelationMatrix) -> IntervalPicture:
         for column, other in enumerate(matrix.columns):
             parts.append(_cell(matrix, row, column, size, f"{name}, {other}"))
     label = f"{matrix.statistic} of {count} columns, as a heat map"
-    return IntervalPicture(_svg(HEAD + size * count + 6, parts, label))
+    bottom = HEAD + size * count
+    parts.append(f'<text class="head" x="4" y="{bottom + 24:.1f}">{KEY}</text>')
+    return IntervalPicture(_svg(bottom + 34, parts, label))
 
 
 def _cell(matrix: CorrelationMatrix, row: int, column: int, size: float, pair: str) -> str:
     value = matrix.values[row][column]
     x, y = HEAD + size * column, HEAD + size * row
     color = "var(--bar)" if (value or 0) >= 0 else "var(--low)"
-    strength = 0.0 if value is None else min(1.0, abs(value))
-    shown = "none" if value is None else f"{value:.2f}"
-    number = ""
-    if len(matrix.columns) <= NUMBERS_UP_TO:
-        number = (
-            f'<text class="cell" x="{x + size / 2:.1f}" y="{y + size / 2 + 4:.1f}" '
-            f'text-anchor="middle">{shown}</text>'
-        )
+    strength = 0.0 if value is None else STRONGEST * min(1.0, abs(value))
+    shown = "none" if value is None else f"{value:.2f}".replace("-", "−")
+    written = shown if len(matrix.columns) <= NUMBERS_UP_TO else "−" if (value or 0) < 0 else ""
+    number = (
+        f'<text class="cell" x="{x + size / 2:.1f}" y="{y + size / 2 + 5:.1f}" '
+        f'text-anchor="middle">{written}</text>'
+    )
     return (
-        f'<rect x="{x:.1f}" y="{y:.1f}" width="{size - 1:.1f}" height="{size - 1:.1f}" '
+        f'<rect class="heat" x="{x:.1f}" y="{y:.1f}" width="{size - 1:.1f}" '
+        f'height="{size - 1:.1f}" '
         f'fill="{color}" fill-opacity="{strength:.3f}" stroke="var(--line)">'
         f"<title>{escape(pair)}: {shown}</title></rect>{number}"
     )
@@ -306,14 +311,16 @@ body {
   font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper);
   max-width: 60rem; margin: 2rem auto; padding: 0 1rem;
 }
-h1 { font-size: 1.5rem; margin: 0; }
+h1 { font-size: 1.5rem; margin: 0; overflow-wrap: anywhere; }
 h2 { font-size: 1.1rem; margin: 2rem 0 .5rem; }
 .quiet { color: var(--quiet); overflow-wrap: anywhere; }
 """
 """The frame that every page has."""
 OWN = """
 summary { font-size: 1.1rem; font-weight: 600; margin: 1.5rem 0 .3rem; cursor: pointer; }
-.value { font-size: 1.6rem; line-height: 1.3; font-weight: 600; margin: .8rem 0; }
+.value { font-size: 1.4rem; line-height: 1.3; font-weight: 600; margin: .8rem 0;
+  overflow-wrap: anywhere; }
+@media (max-width: 600px) { .value { font-size: 1.2rem; } }
 caption { text-align: left; font-weight: 600; padding: .3rem 0; }
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; }

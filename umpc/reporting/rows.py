@@ -39,8 +39,11 @@ from umpc.study.report import Report
 from umpc.study.settings import HONEST
 from umpc.ustat.expression import fields_of
 from umpc.ustat.statistics import LIBRARY
+from umpc.ustat.strata import WEIGHTED
 from umpc.ustat.text import from_text
 
+MOST_NAMED = 8
+"""The most columns of a matrix that a sentence names."""
 MOST_SUMS = 16
 """The most sums that are listed; a vector may have thousands. The JSON document has all."""
 WIDEST_FIELD = 70
@@ -85,14 +88,19 @@ def describe_ends(report: Report, low: float, high: float) -> str:
 
 def sentence_of(report: Report) -> str:
     """The result as one may quote it: the statistic's own words, its value, its one interval."""
+    if answers := answers_in(report):
+        return _counted_sentence(report, answers[0])
+    if (matrix := matrix_of(report)) is not None:
+        names = matrix.columns
+        told = f"{len(names)} columns" if len(names) > MOST_NAMED else _listed(names)
+        words = LIBRARY[matrix.statistic].words
+        return f"{words} of each two of {told}, for {_whom(report)}"
     name, _, stratum = report.statistic.partition(" ")
     words = LIBRARY[name].words if name in LIBRARY else name
-    if report.counts is not None:
-        words = COUNTED[report.counts.statistic].title
-    told = f"{words} of {' and '.join(_columns_of(report))}"
+    weight = report.statistic.partition(WEIGHTED)[2]
+    columns = [column for column in _columns_of(report) if column != weight]
+    told = f"{words} of {_listed(columns)}"
     told += f" {stratum}" if stratum else ""
-    if report.counts is not None and report.estimate is not None:
-        told += f", {COUNTED[report.counts.statistic].headline}"
     if report.estimate is None:
         return f"{told}: no value"
     if report.low is None or report.high is None:
@@ -103,10 +111,34 @@ def sentence_of(report: Report) -> str:
     return f"{told} (95 % {low} to {high}, for {_whom(report)})"
 
 
+def _listed(names: Sequence[str]) -> str:
+    """Names as a sentence has them: a, b and c."""
+    return " and ".join([*filter(None, [", ".join(names[:-1])]), *names[-1:]])
+
+
+def _counted_sentence(report: Report, answer: CountsAnswer) -> str:
+    """The number to quote from a table of counts, of each group; else how large the table is."""
+    told, counted = f"{answer.title[0].upper()}{answer.title[1:]}: ", report.counts
+    name = COUNTED[counted.statistic].headline if counted else ""
+    found = [each for each in answer.numbers if name and each.name.startswith(name)]
+    if not found:
+        size = len(counted.values) if counted else 0
+        return f"{told}{size} counts of {_whom(report)}"
+    parts = []
+    for each in found:
+        ends = each.intervals.get(RECORDS, ())
+        known = [end for end in ends if end is not None]
+        error = (known[1] - known[0]) / 4 if len(known) > 1 else None
+        part = f"{each.name} {'none' if each.value is None else rounded(each.value, error)}"
+        if ends:
+            low, high = ("no end" if end is None else rounded(end, error) for end in ends)
+            part += f" ({answer.level * 100:.3g} % {low} to {high}, for {_whom(report)})"
+        parts.append(f"{part}, {each.note}" if each.note else part)
+    return told + "; ".join(parts)
+
+
 def _columns_of(report: Report) -> list[str]:
-    """The fields that the value's kernels read, and the label of two classes; those of a table."""
-    if report.counts is not None:
-        return [axis.field for axis in report.counts.axes]
+    """The fields that the value's kernels read, and the label of two classes."""
     kernels = [from_text(entry.kernel) for entry in report.sums[:MOST_SUMS]]
     used = {field.name for kernel in kernels for field in fields_of(kernel)}
     return [
@@ -276,13 +308,16 @@ REPLAYED = "replayed: stored shares"
 
 
 def title_of(report: Report) -> str:
-    """The statistic and its study."""
-    return f"{report.statistic} of study {report.study}"
+    """The statistic and its study; of a matrix the number of its columns."""
+    shown = report.statistic
+    if (matrix := matrix_of(report)) is not None:
+        shown = f"{matrix.statistic} of {len(matrix.columns)} columns"
+    return f"{shown} of study {report.study}"
 
 
 def table_rows(report: Report, extra: Extra) -> Iterator[Line]:
     """All rows in one table, the estimate first."""
-    if not report.parts:
+    if not report.parts or matrix_of(report) is not None:
         yield "to quote", "", f"{sentence_of(report)}."
     yield from _estimate(report)
     yield from _exact(report, extra)
@@ -333,6 +368,7 @@ def _values(report: Report) -> Iterator[Block]:
     """The value, its picture, its intervals in numbers, and the test; or each of several."""
     if report.parts:
         if (matrix := matrix_of(report)) is not None:
+            yield VALUE, f"{sentence_of(report)}."
             yield HEAT, matrix
             yield TEXT, f"{matrix.about}. Each interval is for {report.interval_covers}."
             rows = [(f"{x}, {y}", size, about) for x, y, size, about in pairs_of(matrix)]
@@ -345,6 +381,7 @@ def _values(report: Report) -> Iterator[Block]:
             yield QUIET, describe_share(report, place)
         return
     if answers := answers_in(report):
+        yield VALUE, f"{sentence_of(report)}."
         yield from _answers(answers)
         yield TEXT, report.note
         return
@@ -523,6 +560,7 @@ def _participants(report: Report) -> Iterator[Line]:
     told = "people, in shares" if is_shared else "records"
     for name, count in zip(names, report.records_by_node, strict=False):
         yield name, f"{count:,}", f"{told}; its own rules and its budget allowed this study"
+    yield "rules of a site", "", "each site keeps its own to itself and sends them to nobody"
 
 
 def _traffic(report: Report) -> Iterator[Line]:

@@ -359,7 +359,7 @@ COMPARISONS = (
     ),
     Statistic(
         "tau_difference",
-        "Difference of Kendall's tau-a of two columns, each with a third one",
+        "Difference of Kendall's tau-a: two columns, each with a third one",
         ("x", "y", "z"),
         "Kendall 1938; the difference of two dependent ones as in Cliff & Charlin 1991",
         _tau_difference,

@@ -195,7 +195,7 @@ class Statistic:
     @property
     def words(self) -> str:
         """Its usual name in a sentence, without what the title explains."""
-        return re.split(r":|, (?:public|private) ", self.title)[0]
+        return re.split(r":|, (?:public|private) | on the same ", self.title)[0]
 
     @property
     def is_variadic(self) -> bool:
