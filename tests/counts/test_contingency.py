@@ -46,6 +46,18 @@ def test_without_noise_it_is_scipys(counts):
         assert answer.number("p-value").value == pytest.approx(known.pvalue, abs=0.08)
 
 
+@pytest.mark.parametrize("scale", [0.1, 1.0, 30.0])
+def test_an_association_is_between_0_and_1_and_inside_its_own_interval(scale):
+    """The bias that is taken off once left it a little below."""
+    rng = np.random.default_rng(23)
+    for _ in range(4):
+        cells = rng.multinomial(200, np.full(6, 1 / 6)).reshape(3, 2)
+        measure = asker([JOB, SITE], cells, scale=scale, rng=rng).ask("contingency")
+        found = measure.number("Cramér's V")
+        low, high = found.intervals[RECORDS]
+        assert 0 <= low <= found.value <= high <= 1
+
+
 def test_true_hypotheses_are_rejected_rarely_and_false_ones_often():
     rng, runs, n = np.random.default_rng(19), 160, 300
     law = np.outer([0.5, 0.3, 0.2], [0.7, 0.3])

@@ -93,7 +93,7 @@ def _cramer(table: CountTable, value: Floats, errors: Floats, level: float) -> N
     length = float(np.linalg.norm(seen))
     direction = seen / length if length else np.full(len(seen), len(seen) ** -0.5)
     outside = RUNS - 1 - order_of((1 + level) / 2)
-    intervals: dict[str, tuple[float | None, float | None]] = {}
+    intervals: dict[str, tuple[float, float]] = {}
     bias = 0.0
     for kind, moved in ((RECORDS, errors), (POPULATION, errors + sampled)):
         rows = _interaction(moved, expected, n) / scale
@@ -109,7 +109,10 @@ def _cramer(table: CountTable, value: Floats, errors: Floats, level: float) -> N
         if high < 0:  # the released length is shorter than noise makes any
             high = most
         intervals[kind] = float(max(low, 0) / most), float(min(high, most) / most)
-    return Number("Cramér's V", sqrt(max(length**2 - bias, 0)) / most, intervals)
+    least_v, most_v = intervals[RECORDS]
+    # the bias is a mean over the noise, which may lie beyond what the interval leaves
+    without_bias = sqrt(max(length**2 - bias, 0)) / most
+    return Number("Cramér's V", min(max(without_bias, least_v), most_v), {**intervals})
 
 
 def _interaction(errors: Floats, expected: Floats, n: float) -> Floats:
