@@ -40,7 +40,7 @@ from umpc.counts.answers import (
     Number,
     Series,
 )
-from umpc.counts.curves import noise_level, notes_of, sampling_tail
+from umpc.counts.curves import noise_level, sampling_tail
 from umpc.counts.table import (
     RUNS,
     CountTable,
@@ -439,7 +439,10 @@ def compare_groups(table: CountTable, kind: str, time: int, event: int, group: i
         Number("p-value", size, note=f"with the noise, by {RUNS} simulated studies"),
     ]
     title = f"{name} of {axes[time].field} between groups of {axes[group].field}"
-    return CountsAnswer(kind, title, 0.95, "", "", [], numbers, notes_of(axes[time]))
+    notes = ["the simulated studies have estimated hazards: with few events p is too small"]
+    if is_coarse(axes[time]):
+        notes.append(f"events of one bin of {axes[time].field} count as at one time")
+    return CountsAnswer(kind, title, 0.95, "", "", [], numbers, notes)
 
 
 def _one_hazard(seen: Floats) -> Floats:

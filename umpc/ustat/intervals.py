@@ -39,7 +39,14 @@ import numpy as np
 
 from umpc.ustat.error_law import ErrorLaw, Floats
 from umpc.ustat.estimators import DIFFERENCES, ENTROPIES, WITH_VARIANCE, log_of
-from umpc.ustat.pair_quantiles import MEDIAN, contrast, curve_of, quantile_interval, spread_of
+from umpc.ustat.pair_quantiles import (
+    LEAST_SHARE,
+    MEDIAN,
+    contrast,
+    curve_of,
+    quantile_interval,
+    spread_of,
+)
 from umpc.ustat.released_means import Interval, ReleasedStatistic
 
 TAIL = 0.025
@@ -106,7 +113,9 @@ def _pair_spread(statistic: ReleasedStatistic, error: Callable[[ErrorLaw], float
     curve = curve_of(means, cuts)
     nearest = int(np.argmin(np.abs(curve[1:-1] - MEDIAN))) + 1
     weights, constant = contrast(len(means), cuts, nearest, MEDIAN)
-    return spread_of(curve, statistic.ends, MEDIAN, error(statistic.law(list(weights), constant)))
+    # the share is of the pairs that count
+    share = error(statistic.law(list(weights), constant)) / max(sum(means[: cuts + 1]), LEAST_SHARE)
+    return spread_of(curve, statistic.ends, MEDIAN, share)
 
 
 def _in_own_unit(estimator: str, low: float, high: float, sets: int) -> Interval:

@@ -44,6 +44,8 @@ from umpc.ustat.ranges import interval_of
 from umpc.ustat.schema import FieldSchema
 
 MEDIAN = 0.5
+LEAST_SHARE = 1e-12
+"""The share of pairs that count is taken for at least so much, since noise may make it 0."""
 USUAL = 31
 """The number of thresholds where a study names none."""
 DIGITS = 3
@@ -216,5 +218,5 @@ def error_of_share(stds: Sequence[float], cuts: int, means: Sequence[float], sha
     curve = curve_of(means, cuts)
     nearest = int(np.argmin(np.abs(curve[1:-1] - share))) + 1
     weights, _ = contrast(len(means), cuts, nearest, share)
-    counted = max(float(sum(means[: cuts + 1])), 1e-12)
+    counted = max(float(sum(means[: cuts + 1])), LEAST_SHARE)
     return sqrt(float(((weights * np.array(stds)) ** 2).sum())) / counted
