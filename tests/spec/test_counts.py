@@ -74,7 +74,8 @@ replays = {
     "share": share,
     "total": total,
 }
-test_good_vectors, test_bad_vectors, test_each_check_is_needed = replay_tests("counts", replays)
+# a table of counts has no check of its own, and so no bad vectors
+test_good_vectors, *_ = replay_tests("counts", replays)
 
 
 def test_a_tree_of_one_axis_ends_with_the_number_of_records():
