@@ -74,9 +74,7 @@ class Case:
             odds = 1 - np.exp(-1 / scale)
             flat = flat + rng.geometric(odds, len(flat)) - rng.geometric(odds, len(flat))
         values = [int(value) for value in flat]
-        return CountsReport(
-            "counts", list(self.axes), values, self.tree, "laplace", scale, 1.0, 1, {}
-        )
+        return CountsReport("counts", list(self.axes), values, self.tree, "laplace", scale, 1.0, 1)
 
     def answer(self, cells: Ints, epsilon: float | None, rng: np.random.Generator) -> CountsAnswer:
         table = CountTable.of(self.report(cells, epsilon, rng), int(cells.sum()))

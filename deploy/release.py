@@ -95,7 +95,7 @@ def release(given: argparse.Namespace) -> None:
 
 
 def not_final(version: str, changes: str, changed: str, tags: Sequence[str]) -> Iterator[str]:
-    """What is missing until HEAD is the release of a version; nothing if it is.
+    """Yield what HEAD lacks to be the release of a version; nothing if it is one.
 
     Args: changed: what `git status --porcelain` prints; tags: those of HEAD.
     """
@@ -263,7 +263,7 @@ def tags() -> list[str]:
 
 
 def said(*words: str | Path, cwd: Path = ROOT) -> str:
-    """What a command prints. Raises: NotReleased."""
+    """Run a command and return what it prints. Raises: NotReleased."""
     ended = subprocess.run([*map(str, words)], cwd=cwd, capture_output=True, text=True)
     if ended.returncode:
         lines = ended.stderr.strip().splitlines() or ["it said nothing"]

@@ -1,4 +1,7 @@
-"""Small files of text that a person names: read and write them, or say why that failed."""
+"""Small files of text that a person names, and text of others that is safe on a screen.
+
+They are read and written, or an error says why that failed.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import hashlib
 import os
 import tempfile
 from collections.abc import Mapping
+from html import escape as escaped
 from pathlib import Path
 from typing import Any
 
@@ -127,3 +131,29 @@ def refuse_other_kind(
     kind = other_kind(values, own)
     if kind is not None:
         raise failure(f"{path}: {own} was expected, and this is {kind}. Correct the path")
+
+
+# --- text on a screen ----------------------------------------------------------------------------
+
+
+def printable(text: str) -> str:
+    """Return a text without the characters that steer a terminal or turn the direction of letters.
+
+    A study's name is its coordinator's. With a line feed it could forge a line of the output, and
+    with other characters it could hide what stands beside it. Every kind of blank becomes a space,
+    and any other character that cannot be printed a question mark.
+    """
+    if text.isprintable():
+        return text
+    return "".join(map(_shown, text))
+
+
+def _shown(character: str) -> str:
+    if character.isprintable():
+        return character
+    return " " if character.isspace() else "?"
+
+
+def escape(text: str) -> str:
+    """Return a text for HTML, in which no character turns the direction of others."""
+    return escaped(printable(text))

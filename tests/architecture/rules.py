@@ -200,6 +200,7 @@ MAY_IMPORT = {
         "umpc.local_server",
         "umpc.approval_page",
         "umpc.reporting.page",
+        "umpc.text_file",
     ),
     "umpc/enrolment/": (
         "cryptography",

@@ -99,6 +99,9 @@ def test_a_peer_of_before_or_one_that_lies_changes_nothing(nodes, caplog):
     lie = pb.NodeStart(number=MOST_STARTS, name=b"x" * 8)
     north.starts.hear("east", pb.PeerHello(known=lie))
     assert warned(caplog) == []
+    # a number that is too far ahead would be told to all peers for ever
+    north.starts.hear("east", pb.PeerHello(known=pb.NodeStart(number=1 << 20, name=b"x" * 8)))
+    assert warned(caplog) == []
     north.start()
     assert north.starts.own.number == 2
 

@@ -12,10 +12,10 @@ from tests.support.studies import Entropy, make_study
 from umpc.cli import study as study_command
 from umpc.cli.shared import print_report
 from umpc.reporting.page import page
-from umpc.reporting.rows import printable
 from umpc.simulation import simulate
 from umpc.study.parts import FieldText
 from umpc.study.report import Report
+from umpc.text_file import printable
 
 EVIL = "age\x1b[31m\u202e\u2066 \x07\u200b\u2028\nerror: forged"
 STEERING = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069]")

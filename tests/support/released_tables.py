@@ -74,7 +74,7 @@ def released(
             drawn = one - other
         flat = flat + drawn.astype(np.int64)
     values = [int(value) for value in flat]
-    return CountsReport(statistic, list(axes), values, tree, noise, scale, shape, 1, {})
+    return CountsReport(statistic, list(axes), values, tree, noise, scale, shape, 1)
 
 
 def asker(axes: Sequence[CountedAxis], cells: np.ndarray, **how) -> Asker:

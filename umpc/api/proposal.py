@@ -37,13 +37,12 @@ from umpc.planning.prediction import attempt_over
 from umpc.planning.reference_table import Floats, ReferenceTable
 from umpc.planning.study_plan import StudyPlan
 from umpc.protocols.registry import protocol_of
-from umpc.reporting.rows import printable
 from umpc.simulation import Table, simulate
 from umpc.study.attempt import Attempt
 from umpc.study.parts import FieldText
 from umpc.study.report import Report
 from umpc.study.settings import ADVERSARIES, HONEST, LYING_NODES
-from umpc.text_file import check_new, write_text
+from umpc.text_file import check_new, printable, write_text
 from umpc.ustat.sampling import TWO_SAMPLE
 from umpc.ustat.schema import FieldSchema
 from umpc.ustat.statistics import find_statistic

@@ -40,7 +40,8 @@ from urllib.parse import parse_qs
 
 from umpc.errors import AddressInUse, UmpcError
 from umpc.local_server import LocalCall, LocalServer
-from umpc.reporting.page import BASE, document, escape
+from umpc.reporting.page import BASE, document
+from umpc.text_file import escape
 
 
 @dataclass(frozen=True)

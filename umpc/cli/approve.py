@@ -32,8 +32,8 @@ from umpc.node.budget.ledgerfile import give_back
 from umpc.node.config import NodeConfig
 from umpc.node.decision import sentence_for
 from umpc.protocols.registry import decode_study, protocol_of
-from umpc.reporting.rows import printable
 from umpc.study.document import Study
+from umpc.text_file import printable
 
 HASH = click.argument("prefix", metavar="HASH")
 DIGITS = 16

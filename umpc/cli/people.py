@@ -46,9 +46,16 @@ from umpc.people.places import (
     write_keys,
 )
 from umpc.protocols.people.terms import terms_of
-from umpc.reporting.rows import printable
 from umpc.study.document import dealer_of
-from umpc.text_file import DIGITS, check_new, check_writable, read_text, why_unread, write_text
+from umpc.text_file import (
+    DIGITS,
+    check_new,
+    check_writable,
+    printable,
+    read_text,
+    why_unread,
+    write_text,
+)
 from umpc.transport.certificates import fingerprint, parse_certificate
 from umpc.transport.files import check_private, write_secret
 

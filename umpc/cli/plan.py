@@ -20,8 +20,8 @@ from umpc.planning.reference_table import ConstantAnswer
 from umpc.planning.seconds import Network
 from umpc.planning.study_plan import ERRORS, OF_CONSTANT, plan_study
 from umpc.protocols.registry import protocol_of
-from umpc.reporting.rows import printable
 from umpc.study.attempt import Attempt
+from umpc.text_file import printable
 
 WIDTH = 150
 """The width of the table of protocols, where the output is no terminal."""

@@ -224,7 +224,8 @@ def _print_table(report: Report, extra: Extra) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from umpc.reporting.rows import printable, table_rows, title_of
+    from umpc.reporting.rows import table_rows, title_of
+    from umpc.text_file import printable
 
     title = escape(printable(title_of(report)))
     table = Table(title=title, show_header=False, title_justify="left")

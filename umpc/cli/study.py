@@ -315,7 +315,7 @@ def _warn_of_dates(study: ProposedStudy) -> None:
 
 def echo_row(label: str, text: str) -> None:
     """One line: a label, and the text in a column of its own."""
-    from umpc.reporting.rows import printable
+    from umpc.text_file import printable
 
     click.echo(f"{label:<12} {printable(text)}")
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from html import escape as escaped
 from math import floor, isfinite, log10
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,7 @@ import numpy as np
 
 from umpc.counts.table import Floats
 from umpc.errors import ConfigError, StudyError
-from umpc.text_file import write_text
+from umpc.text_file import escape, write_text
 
 RECORDS, POPULATION = "records", "population"
 BAND, POPULATION_BAND = "records_band", "population_band"
@@ -100,7 +99,7 @@ class CountsAnswer:
 
     def to_dict(self) -> dict[str, Any]:
         """All entries as plain values, with None for what JSON cannot write."""
-        found: dict[str, Any] = _finite(asdict(self))
+        found: dict[str, Any] = finite(asdict(self))
         return found
 
     def plot(self) -> CurvePicture:
@@ -140,11 +139,6 @@ class CountsAnswer:
         return f"<umpc {self.kind}: {self.title}{': ' if told else ''}{told}>"
 
 
-def escape(text: str) -> str:
-    """A text for HTML, in which no character turns the direction of others."""
-    return escaped("".join(each if each.isprintable() else "?" for each in text))
-
-
 def _shown(value: float | None) -> str:
     return "none" if value is None else f"{value:.4g}"
 
@@ -159,11 +153,12 @@ def _told(number: Number) -> str:
     return "; ".join([*found, *([number.note] if number.note else [])])
 
 
-def _finite(value: Any) -> Any:
+def finite(value: Any) -> Any:
+    """The value with None for numbers that JSON cannot write."""
     if isinstance(value, dict):
-        return {key: _finite(inner) for key, inner in value.items()}
+        return {key: finite(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_finite(inner) for inner in value]
+        return [finite(inner) for inner in value]
     return None if isinstance(value, float) and not isfinite(value) else value
 
 

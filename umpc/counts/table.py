@@ -143,14 +143,9 @@ class CountTable:
         return tuple(map(cells_of, self.report.axes))
 
     @property
-    def level_shapes(self) -> list[tuple[int, ...]]:
+    def level_shapes(self) -> tuple[tuple[int, ...], ...]:
         """The shape of each released level, from the leaves up; one without a tree."""
-        tree, found = self.report.tree, [self.shape]
-        while tree >= 0 and found[-1][tree] > 1:
-            above = list(found[-1])
-            above[tree] = (above[tree] + 1) // 2
-            found.append(tuple(above))
-        return found
+        return shapes_of_levels(self.shape, self.report.tree)
 
     @cached_property
     def released(self) -> NoisyNumbers:
@@ -246,6 +241,20 @@ class CountTable:
         moved = np.sqrt(self.records * flat) * normal
         found = self.records * flat + moved - flat * moved.sum(axis=1, keepdims=True)
         return np.asarray(np.maximum(found, 0).reshape(RUNS, *shares.shape))
+
+
+def shapes_of_levels(leaves: tuple[int, ...], tree: int) -> tuple[tuple[int, ...], ...]:
+    """The shape of each level of a dyadic tree, from the leaves up (Hay et al. 2010).
+
+    Args: leaves: the cells on each axis. tree: the axis that has the tree, or -1 for one level.
+    """
+    found = [leaves]
+    while tree >= 0 and found[-1][tree] > 1:
+        above = list(found[-1])
+        # two neighbours each, the last one maybe alone
+        above[tree] = -(-above[tree] // 2)
+        found.append(tuple(above))
+    return tuple(found)
 
 
 def _in_pairs(values: Floats, axis: int) -> Floats:

@@ -21,6 +21,8 @@ log = logging.getLogger("umpc.node")
 NAME_BYTES = 8
 MOST_STARTS = 1 << 40
 """A number beyond it is another node's error, and is ignored."""
+LEAP = 1 << 16
+"""By so much at most a peer moves this node's own number before the next start."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,7 @@ class Starts:
                 *(peer, told.number, before.number),
             )
         remembered = Start(hello.known.number, hello.known.name)
-        if self.own.number <= remembered.number < MOST_STARTS and remembered != self.own:
+        if 0 <= remembered.number - self.own.number < LEAP and remembered != self.own:
             log.warning(
                 "%s remembers start number %d of this node, and this is number %d: a second copy "
                 "of this node may run elsewhere, which would spend the budget twice, or a backup "

@@ -10,13 +10,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from math import isfinite
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from umpc.counts.answers import CountsAnswer
+from umpc.counts.answers import CountsAnswer, finite
 from umpc.decoding import convert
 from umpc.errors import ConfigError
 from umpc.inference.matrix import CorrelationMatrix, matrix_of
@@ -84,7 +83,7 @@ def document(report: Report, extra: Extra | None = None) -> dict[str, Any]:
         values["answers"] = [answer.to_dict() for answer in answers]
     if (matrix := matrix_of(report)) is not None:
         values["matrix"] = asdict(matrix)
-    found: dict[str, Any] = _finite(values)
+    found: dict[str, Any] = finite(values)
     return found
 
 
@@ -95,7 +94,7 @@ def inference_of(report: Report, level: float = 0.95) -> InferenceDocument:
 
 def inference_document(inference: InferenceDocument) -> dict[str, Any]:
     """Inference as plain values, as the key `inference` of a document."""
-    found: dict[str, Any] = _finite(asdict(inference))
+    found: dict[str, Any] = finite(asdict(inference))
     return found
 
 
@@ -130,12 +129,3 @@ def _why_no_report(text: str, error: Exception) -> str:
     if isinstance(error, json.JSONDecodeError) and begins:
         return f"and the file is damaged, or its end is missing ({error})"
     return f"and the file is another one ({error})" if begins else "and the file is no JSON"
-
-
-def _finite(value: Any) -> Any:
-    """The value with None for numbers that JSON cannot write."""
-    if isinstance(value, dict):
-        return {key: _finite(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(inner) for inner in value]
-    return None if isinstance(value, float) and not isfinite(value) else value

@@ -15,10 +15,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from html import escape as escaped
-from math import floor, log10
 from pathlib import Path
 
+from umpc.counts.answers import ticks
 from umpc.errors import ConfigError
 from umpc.inference.matrix import CorrelationMatrix
 from umpc.inference.report_inference import Inference, ReportInterval
@@ -37,15 +36,13 @@ from umpc.reporting.rows import (
     Line,
     blocks_of,
     intervals_of,
-    printable,
     title_of,
 )
 from umpc.study.cost import Moment
 from umpc.study.report import Report
-from umpc.text_file import write_text
+from umpc.text_file import escape, write_text
 
 PICTURE_WIDTH, LEFT, RIGHT, PICTURE_ROW, TOP = 720, 240, 30, 44, 14
-TICKS = 5
 Place = Callable[[float], float]
 PICTURE_STYLE = """
 .umpc-picture {
@@ -147,16 +144,6 @@ def _axis(x: Place, places: Sequence[float], bottom: float) -> str:
         style = f'y="{bottom + 18}" text-anchor="middle" class="quiet"'
         parts.append(f'<text x="{x(at):.1f}" {style}>{at:.6g}</text>')
     return "".join(parts)
-
-
-def ticks(low: float, high: float) -> list[float]:
-    """Round numbers between two ends, about TICKS of them."""
-    rough = (high - low) / TICKS
-    size = 10.0 ** floor(log10(rough))
-    step = next(size * many for many in (1, 2, 5, 10) if size * many >= rough)
-    first = floor(low / step) + 1
-    last = floor(high / step)
-    return [number * step for number in range(first, last + 1)]
 
 
 def _svg(height: float, parts: Sequence[str], label: str) -> str:
@@ -292,11 +279,6 @@ def document(title: str, style: str, body: Iterable[str]) -> str:
     return (
         f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body>\n{shown}\n</body></html>\n'
     )
-
-
-def escape(text: str) -> str:
-    """Return a text for HTML, in which no character turns the direction of others."""
-    return escaped(printable(text))
 
 
 BASE = """

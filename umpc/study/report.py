@@ -119,7 +119,6 @@ class CountsReport:
     scale: float
     shape: float
     people: int
-    parameters: dict[str, float]
 
 
 @dataclass(frozen=True)

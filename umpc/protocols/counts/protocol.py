@@ -88,8 +88,6 @@ NOISY_TABLES = 48
 """Tables with noise over which a plan takes the mean of intervals."""
 TAIL = 0.025
 """The chance of an error beyond each end of a 95 % interval."""
-
-
 MOST_CUTS = 40
 """Cut points that a description lists; of more it tells the first ones and the last one."""
 
@@ -420,5 +418,4 @@ def counts_report(study: Study, values: Sequence[int]) -> CountsReport:
         scale=scale,
         shape=shape,
         people=people.records if people else 1,
-        parameters={},
     )

@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from umpc.counts import COUNTED
+from umpc.counts.table import shapes_of_levels
 from umpc.dp.calibration import DistributedLaplace
 from umpc.dp.committee import CommitteeLaplace
 from umpc.dp.distributed_gaussian import GaussianShare, joint_gaussian
@@ -135,14 +136,7 @@ def tree_of(study: Study) -> int:
 
 def shapes_of(study: Study) -> tuple[Shape, ...]:
     """The shape of each released table: one, or one for each level of the tree, leaves first."""
-    place = tree_of(study)
-    found = [tuple(axis.size for axis in axes_of(study))]
-    while place >= 0 and found[-1][place] > 1:
-        sizes = list(found[-1])
-        # Hay et al. 2010: two neighbours each, the last one maybe alone
-        sizes[place] = -(-sizes[place] // 2)
-        found.append(tuple(sizes))
-    return tuple(found)
+    return shapes_of_levels(tuple(axis.size for axis in axes_of(study)), tree_of(study))
 
 
 def size_of(study: Study) -> int:
