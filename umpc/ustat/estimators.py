@@ -34,13 +34,7 @@ from functools import partial
 from math import e, isfinite, log, log2, sqrt
 
 from umpc.errors import KernelError
-from umpc.ustat.pair_quantiles import (
-    MEDIAN,
-    curve_of,
-    error_of_share,
-    quantile_of,
-    spread_of,
-)
+from umpc.ustat.pair_quantiles import MEDIAN, curve_of, median_spread, quantile_of, spread_of
 
 QUANTILE = log(20) / sqrt(2)
 """A denominator is told from zero if it is above so many standard deviations of its noise.
@@ -260,11 +254,15 @@ def _pair_median(sums: Sequence[Sum], ends: Sequence[float]) -> Estimate:
         )
         note = f"no value: the median lies {side} threshold, {end:g}, or noise hides where"
         return Estimate(None, None, None, f"{note}; take other thresholds, or more epsilon")
-    share = error_of_share([each.noise for each in sums], cuts, means, MEDIAN)
+
+    def noise(weights: Sequence[float], constant: float) -> float:
+        rows = zip(weights, sums, strict=True)
+        return sqrt(sum((weight * each.noise) ** 2 for weight, each in rows))
+
     return Estimate(
         quantile_of(curve, ends, MEDIAN),
-        spread_of(curve, ends, MEDIAN, share),
-        spread_of(curve, ends, MEDIAN, max(each.sampling for each in sums)),
+        median_spread(means, ends, noise),
+        spread_of(curve, ends, max(each.sampling for each in sums)),
     )
 
 

@@ -39,14 +39,7 @@ import numpy as np
 
 from umpc.ustat.error_law import ErrorLaw, Floats
 from umpc.ustat.estimators import DIFFERENCES, ENTROPIES, WITH_VARIANCE, log_of
-from umpc.ustat.pair_quantiles import (
-    LEAST_SHARE,
-    MEDIAN,
-    contrast,
-    curve_of,
-    quantile_interval,
-    spread_of,
-)
+from umpc.ustat.pair_quantiles import MEDIAN, median_spread, quantile_interval
 from umpc.ustat.released_means import Interval, ReleasedStatistic
 
 TAIL = 0.025
@@ -109,13 +102,11 @@ def pair_interval(statistic: ReleasedStatistic, share: float, tail: float = TAIL
 
 def _pair_spread(statistic: ReleasedStatistic, error: Callable[[ErrorLaw], float]) -> float:
     """A standard deviation of a pair median, from that of the share of pairs below it."""
-    means, cuts = [entry.mean for entry in statistic.sums], len(statistic.ends) - 2
-    curve = curve_of(means, cuts)
-    nearest = int(np.argmin(np.abs(curve[1:-1] - MEDIAN))) + 1
-    weights, constant = contrast(len(means), cuts, nearest, MEDIAN)
-    # the share is of the pairs that count
-    share = error(statistic.law(list(weights), constant)) / max(sum(means[: cuts + 1]), LEAST_SHARE)
-    return spread_of(curve, statistic.ends, MEDIAN, share)
+
+    def of_share(weights: Sequence[float], constant: float) -> float:
+        return error(statistic.law(list(weights), constant))
+
+    return median_spread([entry.mean for entry in statistic.sums], statistic.ends, of_share)
 
 
 def _in_own_unit(estimator: str, low: float, high: float, sets: int) -> Interval:

@@ -32,7 +32,7 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
-from math import pi, sqrt, tan
+from math import pi, tan
 from typing import Any
 
 import numpy as np
@@ -44,7 +44,7 @@ from umpc.ustat.ranges import interval_of
 from umpc.ustat.schema import FieldSchema
 
 MEDIAN = 0.5
-LEAST_SHARE = 1e-12
+LEAST_COUNTED = 1e-12
 """The share of pairs that count is taken for at least so much, since noise may make it 0."""
 USUAL = 31
 """The number of thresholds where a study names none."""
@@ -163,7 +163,7 @@ def contrast(sums: int, cuts: int, below: int, share: float) -> tuple[Floats, fl
 def curve_of(means: Sequence[float], cuts: int) -> Floats:
     """(cuts + 2,) the share of counted pairs below each threshold and both ends, ascending."""
     found = np.array(means) - (sum(means) - 1) / len(means)
-    counted = max(float(found[: cuts + 1].sum()), 1e-12)
+    counted = max(float(found[: cuts + 1].sum()), LEAST_COUNTED)
     raw = np.cumsum(found[:cuts]) / counted
     # the mean of the least ascending curve above and the largest below
     above, under = np.maximum.accumulate(raw), np.minimum.accumulate(raw[::-1])[::-1]
@@ -178,9 +178,9 @@ def quantile_of(curve: Floats, ends: Sequence[float], share: float) -> float:
     return ends[place - 1] + part * (ends[place] - ends[place - 1])
 
 
-def spread_of(curve: Floats, ends: Sequence[float], share: float, error: float) -> float:
-    """The standard deviation of a quantile, from that of the share below it."""
-    low, high = (quantile_of(curve, ends, share + side * error) for side in (-1, 1))
+def spread_of(curve: Floats, ends: Sequence[float], error: float) -> float:
+    """The standard deviation of the median, from that of the share below it."""
+    low, high = (quantile_of(curve, ends, MEDIAN + side * error) for side in (-1, 1))
     return (high - low) / 2
 
 
@@ -213,10 +213,18 @@ def quantile_interval(
     return ends[first], ends[last]
 
 
-def error_of_share(stds: Sequence[float], cuts: int, means: Sequence[float], share: float) -> float:
-    """The standard deviation of the share below the threshold nearest to the quantile."""
+def median_spread(
+    means: Sequence[float], ends: Sequence[float], error: Callable[[Sequence[float], float], float]
+) -> float:
+    """The standard deviation of the median, from that of the share below the nearest threshold.
+
+    Args: error: weights and a constant → the standard deviation of this combination of the means.
+    """
+    cuts = len(ends) - 2
     curve = curve_of(means, cuts)
-    nearest = int(np.argmin(np.abs(curve[1:-1] - share))) + 1
-    weights, _ = contrast(len(means), cuts, nearest, share)
-    counted = max(float(sum(means[: cuts + 1])), LEAST_SHARE)
-    return sqrt(float(((weights * np.array(stds)) ** 2).sum())) / counted
+    nearest = int(np.argmin(np.abs(curve[1:-1] - MEDIAN))) + 1
+    # the share is of the pairs that count
+    counted = max(float(sum(means[: cuts + 1])), LEAST_COUNTED)
+    weights, constant = contrast(len(means), cuts, nearest, MEDIAN)
+    share = error(list(weights), constant) / counted
+    return spread_of(curve, ends, share)
