@@ -68,7 +68,9 @@ def test_two_studies_of_two_data_sets_at_one_node(lab):
     bank = run(name="first", dataset={"node-1": "bank"}, epsilon="2")
     assert bank.code == 0 and bank.report["records_by_node"] == [10, 60], bank.error
     assert spent() == [1, 2], "one study, two data sets: two charges, and none is mixed"
+    studies = {"heart": heart.report["study_hash"], "bank": bank.report["study_hash"]}
     for name, other in (("heart", "bank"), ("bank", "heart")):
         trail = run_command(config, "audit", "show", "--dataset", name)
-        assert "charge" in trail and other not in trail
+        assert "charge" in trail and studies[name][:16] in trail
+        assert studies[other][:16] not in trail
         assert "verified" in run_command(config, "budget", "verify", "--dataset", name)

@@ -72,11 +72,12 @@ def test_a_study_waits_is_accepted_and_then_runs(lab):
     approve(here, "node-2", "accept", digits[:4])
     first = here.run()
     assert first.code == 0, first.error
-    approve(here, "node-1", "reject", digits, "--reason", "too late: it is released")
     rules(here, "node-2", "coordinators = []")
     again = here.run()
     assert again.code == 0 and again.report["replayed"] is True
     assert again.report["estimate"] == first.report["estimate"]
+    approve(here, "node-1", "reject", digits, "--reason", "withdrawn")
+    refused(here.run(), PolicyRefused, "node-1", "withdrawn")
     here.stop()
     assert all(here.spent(name) == 1 for name in here.names)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import combinations, product
+from itertools import combinations, pairwise, product
 
 import numpy as np
 import pytest
@@ -27,12 +27,12 @@ CUTS = {
 }
 
 
-def kernels_of(name: str, cuts=None) -> list[Kernel]:
+def kernels_of(name: str, cuts=None, schema=SCHEMA) -> list[Kernel]:
     statistic = find_statistic(name)
     columns = list(statistic.arguments)
     expressions = statistic.expressions(columns, {"thresholds": cuts or CUTS[name]})
     symmetric = statistic.sampling != "two_sample"
-    return [Kernel(each, SCHEMA, 2, symmetric) for each in expressions]
+    return [Kernel(each, schema, 2, symmetric) for each in expressions]
 
 
 def on_pairs(kernels: list[Kernel], first: np.ndarray, second: np.ndarray) -> np.ndarray:
@@ -111,12 +111,21 @@ def test_usual_thresholds_follow_from_public_bounds():
     assert found == sorted(found) and len(found) == USUAL
     assert (found[0], found[-1]) == (0, 300)
     few = usual_thresholds("hodges_lehmann", FIELDS)
-    assert [Fraction(text) for text in few] == [1, 2, 3]
+    assert [Fraction(text) for text in few] == [1, 2]
     shift = [Fraction(text) for text in usual_thresholds("hodges_lehmann_shift", [wide])]
     assert shift[0] == -shift[-1] == -300
     slopes = [Fraction(text) for text in usual_thresholds("theil_sen", FIELDS)]
     assert slopes == sorted(slopes) and 0 in [round(each, 3) for each in slopes]
-    assert slopes[0] == -slopes[-1] and slopes[-1] > 8
+    assert slopes[0] == -slopes[-1] and 2 < slopes[-1] < 3
+
+
+@pytest.mark.parametrize("high", [1, 2, 5, 31, 1000])
+@pytest.mark.parametrize("name", CUTS)
+def test_usual_thresholds_are_inside_the_possible_values(name, high):
+    """A field of two values, too: a study that names no thresholds is always accepted."""
+    fields = [FieldSchema(each, Fraction(0), Fraction(high), Fraction(1)) for each in "xy"]
+    ends = ends_of(kernels_of(name, usual_thresholds(name, fields), Schema(fields)))
+    assert len(ends) > 2 and all(one < other for one, other in pairwise(ends))
 
 
 def released(shares, scale: float, rng=None, sampling: float = 0.0) -> list[ReleasedSum]:

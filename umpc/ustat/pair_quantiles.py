@@ -131,17 +131,27 @@ def ends_of(kernels: Sequence[Kernel]) -> tuple[float, ...]:
 
 
 def usual_thresholds(statistic: str, fields: Sequence[FieldSchema]) -> list[str]:
-    """Thresholds from the fields' public bounds: in equal steps, or for slopes in equal angles."""
+    """Thresholds from the fields' public bounds: in equal steps, or for slopes in equal angles.
+
+    Fields of few values have fewer, since each is inside the possible values.
+    """
     low, high = fields[0].lower_units, fields[0].upper_units
     parts = range(1, USUAL + 1)
     if statistic == "theil_sen":
-        scale = float(fields[1].upper - fields[1].lower) / float(fields[0].upper - fields[0].lower)
+        height = float(fields[1].upper - fields[1].lower)
+        scale = height / float(fields[0].upper - fields[0].lower)
+        most = height / float(fields[0].resolution)
         angles = (pi * (part / (USUAL + 1) - 0.5) for part in parts)
-        return list(dict.fromkeys(f"{scale * tan(each):.{DIGITS}g}" for each in angles))
+        slopes = dict.fromkeys(f"{scale * tan(each):.{DIGITS}g}" for each in angles)
+        return [each for each in slopes if abs(float(each)) < most]
     if statistic == "hodges_lehmann_shift":
         low, high = low - high, high - low
-    steps = dict.fromkeys(low + round(part * (high - low) / (USUAL + 1)) for part in parts)
-    return [str(step * fields[0].resolution) for step in steps if low < step]
+    steps = [low + round(part * (high - low) / (USUAL + 1)) for part in parts]
+    # two values have a mean between them
+    found = [step for step in dict.fromkeys(steps) if low < step < high] or [
+        Fraction(low + high, 2)
+    ]
+    return [str(step * fields[0].resolution) for step in found]
 
 
 # --- quantiles ------------------------------------------------------------------------------------

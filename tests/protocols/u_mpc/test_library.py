@@ -43,6 +43,8 @@ PARAMETERS = {
     "uniformity": {"cells": 5},
     "ranking_hinge": {"weights": [2, "1/2"], "margin": "3/2"},
     "contrastive_loss": {"weights": [1, 1], "margin": 2},
+    # few slopes, so that a grid of all of them has few cells
+    "theil_sen": {"thresholds": ["-1", "0", "1"]},
 }
 SLOW = {
     "bergsma_dassios_tau_star": 2,
