@@ -146,11 +146,11 @@ def usual_thresholds(statistic: str, fields: Sequence[FieldSchema]) -> list[str]
         return [each for each in slopes if abs(float(each)) < most]
     if statistic == "hodges_lehmann_shift":
         low, high = low - high, high - low
-    steps = [low + round(part * (high - low) / (USUAL + 1)) for part in parts]
+    steps = dict.fromkeys(
+        Fraction(low + round(part * (high - low) / (USUAL + 1))) for part in parts
+    )
     # two values have a mean between them
-    found = [step for step in dict.fromkeys(steps) if low < step < high] or [
-        Fraction(low + high, 2)
-    ]
+    found = [step for step in steps if low < step < high] or [Fraction(low + high, 2)]
     return [str(step * fields[0].resolution) for step in found]
 
 
