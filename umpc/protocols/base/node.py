@@ -49,6 +49,7 @@ from umpc.mpc.chunks import Chunk
 from umpc.mpc.masked.tasks import OwnerBatch
 from umpc.mpc.transfers.correlated_ot import CorrelatedReceiver, CorrelatedSender
 from umpc.protocols.base.seed_agreement import SeedAgreement
+from umpc.protocols.registry import attempt_of, delta_of
 from umpc.study import messages as m
 from umpc.study.attempt import Attempt, attempt_statement
 from umpc.study.messages import Frame
@@ -221,13 +222,10 @@ class NodeSide(SeedAgreement, ABC):
         """The attempt, once. Raises: also TooFewRecords, RangeError."""
         if self._attempt is not None:
             raise LocalProtocolError("begin comes once, after agree")
-        attempt = self._make_attempt(openings)
+        attempt = attempt_of(self.study, self._agreed(openings), openings)
         # spec/joint_seed.py, `prepare`
         _ = attempt.sizes.edges  # too few records are refused before anything is charged
         return attempt
-
-    def _make_attempt(self, openings: Sequence[bytes]) -> Attempt:
-        return Attempt(self.study, self._agreed(openings), openings)
 
     def sign_attempt(self) -> bytes:
         """The node's signature of the attempt, which it has prepared."""
@@ -244,9 +242,9 @@ class NodeSide(SeedAgreement, ABC):
         self._check_signatures("this attempt", statement, signatures, "evaluate")
 
     @property
-    @abstractmethod
     def delta(self) -> Fraction:
         """δ of the release, which the ledger reserves before any record is looked at."""
+        return delta_of(self.attempt.sizes)
 
     @abstractmethod
     def own_steps(self) -> Iterator[None]:
