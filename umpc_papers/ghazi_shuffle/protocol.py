@@ -6,9 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-
-from umpc.crypto.signing import Credentials, Verify
+from umpc.crypto.signing import Verify
 from umpc.planning.reference_table import PredictedError, ReferenceTable
 from umpc.protocols.base.bins import bias_of_bins
 from umpc.protocols.base.coordinator import CoordinatorSide
@@ -17,7 +15,6 @@ from umpc.protocols.base.one_message import uniform_std
 from umpc.protocols.base.one_message_protocol import describe_sets
 from umpc.protocols.base.promise import SHUFFLERS, PromiseTerms, Trust
 from umpc.protocols.base.protocol import ExactKind, HelperSide, Line, StudyProtocol, Trial
-from umpc.protocols.base.seed_agreement import Entropy
 from umpc.study import messages as m
 from umpc.study.attempt import Attempt
 from umpc.study.cost import Cost
@@ -93,15 +90,8 @@ class GhaziShuffleProtocol(StudyProtocol):
 
         return ShufflerAttempt(attempt, name, seed, {})
 
-    def node(
-        self,
-        own: Credentials,
-        study: Study,
-        columns: Mapping[str, np.ndarray],
-        records: int,
-        entropy: Entropy,
-    ) -> NodeSide:
-        return ShuffleNode(own, study, columns, records, entropy)
+    def node_class(self, study: Study) -> type[NodeSide]:
+        return ShuffleNode
 
     def coordinator(self, study: Study, verify: Verify) -> CoordinatorSide:
         return ShuffleCoordinator(study, verify)

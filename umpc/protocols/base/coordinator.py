@@ -250,10 +250,11 @@ class CoordinatorSide(ABC):
         signatures = tuple(answer.signature for answer in answers)
         self.check_signed("all members", statement, signatures, "agree")
         openings = tuple(answer.opening for answer in answers)
-        from umpc.protocols.registry import attempt_of  # it imports this file
-
-        self._attempt = attempt_of(self.study, self._members, openings)
+        self._attempt = self._make_attempt(self._members, openings)
         return m.Begin(openings, signatures)
+
+    def _make_attempt(self, members: Sequence[Member], openings: Sequence[bytes]) -> Attempt:
+        return Attempt(self.study, members, openings)
 
     @property
     def attempt(self) -> Attempt:

@@ -49,7 +49,6 @@ from umpc.mpc.chunks import Chunk
 from umpc.mpc.masked.tasks import OwnerBatch
 from umpc.mpc.transfers.correlated_ot import CorrelatedReceiver, CorrelatedSender
 from umpc.protocols.base.seed_agreement import SeedAgreement
-from umpc.protocols.registry import attempt_of, delta_of
 from umpc.study import messages as m
 from umpc.study.attempt import Attempt, attempt_statement
 from umpc.study.messages import Frame
@@ -193,6 +192,8 @@ class NodeAggregation(Protocol):
 class NodeSide(SeedAgreement, ABC):
     """One node's part of one attempt. Args: as in SeedAgreement."""
 
+    protocol: Any
+    """The study's `StudyProtocol`, which makes this side and has the coordinator's, too."""
     _attempt: Attempt | None = None
 
     @property
@@ -222,7 +223,7 @@ class NodeSide(SeedAgreement, ABC):
         """The attempt, once. Raises: also TooFewRecords, RangeError."""
         if self._attempt is not None:
             raise LocalProtocolError("begin comes once, after agree")
-        attempt = attempt_of(self.study, self._agreed(openings), openings)
+        attempt: Attempt = self.protocol.attempt(self.study, self._agreed(openings), openings)
         # spec/joint_seed.py, `prepare`
         _ = attempt.sizes.edges  # too few records are refused before anything is charged
         return attempt
@@ -244,7 +245,8 @@ class NodeSide(SeedAgreement, ABC):
     @property
     def delta(self) -> Fraction:
         """δ of the release, which the ledger reserves before any record is looked at."""
-        return delta_of(self.attempt.sizes)
+        found: Fraction = self.protocol.delta(self.attempt.sizes)
+        return found
 
     @abstractmethod
     def own_steps(self) -> Iterator[None]:

@@ -497,7 +497,14 @@ class StudyProtocol(ABC):
         entropy: Entropy,
     ) -> NodeSide:
         """One node's part. Args: as in SeedAgreement."""
-        return self.node_class(study)(own, study, columns, records, entropy)
+        kind, more = self.node_class(study), self.given_to_node(study)
+        side = kind(own, study, columns, records, entropy, *more)
+        side.protocol = self
+        return side
+
+    def given_to_node(self, study: Study) -> tuple[Any, ...]:
+        """What the class of a node's part takes beside the arguments of `node`."""
+        return ()
 
     def node_class(self, study: Study) -> type[NodeSide]:
         """The class of a node's part, loaded where a node needs it."""

@@ -125,6 +125,9 @@ class OverlapProtocol(OneMessageProtocol):
 class OverlapCoordinator(OneMessageCoordinator):
     """One study, one attempt."""
 
+    def _make_attempt(self, members: Sequence[Member], openings: Sequence[bytes]) -> Attempt:
+        return OverlapAttempt(self.study, members, openings)
+
     def _cost(self, counts: Sequence[ClassCounts]) -> Cost:
         return cost_of(self.attempt)
 

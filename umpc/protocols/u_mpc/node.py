@@ -44,9 +44,7 @@ from umpc.mpc.masked.tasks import OwnerBatch
 from umpc.mpc.transfers.correlated_ot import CorrelatedReceiver, CorrelatedSender
 from umpc.protocols.base.node import MeshSide, NodeSide
 from umpc.protocols.base.seed_agreement import Entropy
-from umpc.protocols.registry import protocol_of
 from umpc.protocols.u_mpc.noise_binding import NodeNoise
-from umpc.protocols.u_mpc.protocol import UMpc
 from umpc.study import messages as m
 from umpc.study.document import Study
 from umpc.ustat.cell_rows import Owners
@@ -126,7 +124,7 @@ class UMpcNode(NodeSide, MeshSide):
             # the public offset counts once
             is_first = self.index == attempt.committee[0]
             return [-coins.offset * is_first for coins in attempt.coins]
-        laws = require(protocol_of(self.study), UMpc).noise(attempt.sizes)
+        laws = self.protocol.noise(attempt.sizes)
         # own part of each sum's noise (Balle et al. 2020 for discrete Laplace)
         return [law.draw(self._random_bits) for law in laws if isinstance(law, NodeNoise)]
 

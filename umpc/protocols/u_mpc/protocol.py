@@ -324,6 +324,9 @@ class UMpcCoordinator(CoordinatorSide):
         """The study's protocol, which says the law of the noise, δ, the attempt and its cost."""
         return require(protocol_of(self.study), UMpc)
 
+    def _make_attempt(self, members: Sequence[Member], openings: Sequence[bytes]) -> Attempt:
+        return self.protocol.attempt(self.study, members, openings)
+
     @property
     def attempt(self) -> SharedAttempt:
         return shared(super().attempt)
