@@ -273,25 +273,8 @@ def _check_statistic(study: Study, cells: tuple[str, ...]) -> None:
     """Raises: StudyError where the statistic has other roles, or a field does not fit its role."""
     check_choice("statistic", study.statistic, tuple(COUNTED))
     statistic = COUNTED[study.statistic]
-    fewest, roles = len(statistic.roles), (*statistic.roles, *statistic.optional)
-    if not fewest <= len(cells) <= len(roles):
-        optional = "".join(f" [, {role}]" for role in statistic.optional)
-        raise StudyError(
-            f"{study.statistic} takes the columns {', '.join(statistic.roles)}{optional}; got "
-            f"{', '.join(cells)}"
-        )
-    for role, axis in zip(roles, axes_of(study), strict=False):
-        name = axis.field.name
-        if role in statistic.numeric and axis.field.categories:
-            raise StudyError(
-                f"{study.statistic} needs numbers as its {role}, and {name!r} has categories; give "
-                f"it lower and upper bounds, or take another column"
-            )
-        if role in statistic.two_cells and axis.size != 2:
-            raise StudyError(
-                f"the {role} of {study.statistic} has two values, and {name!r} has {axis.size:,} "
-                f"cells; write categories = [NO, YES], or the bounds 0 and 1 with whole = true"
-            )
+    statistic.check_count(cells)
+    statistic.check(axes_in_report(study))
 
 
 def _check_cells(study: Study, settings: CountsSettings) -> None:
