@@ -29,7 +29,7 @@ from umpc_papers.ghazi_shuffle.mixing import delta_of_mixing
 from umpc_papers.ghazi_shuffle.node import ShuffleNode, frames_to
 from umpc_papers.ghazi_shuffle.settings import GhaziShuffleSettings, check_settings
 from umpc_papers.ghazi_shuffle.split_mix import LEAST_USERS
-from umpc_papers.local.settings import constant_cells, described, read_bins, with_usual_bins
+from umpc_papers.local.settings import constant_cells, described, with_usual_bins
 
 TRIAL_RECORDS = 250
 """The records of a trial run, where every node then has enough to be shuffled."""
@@ -39,9 +39,6 @@ class GhaziShuffleProtocol(StudyProtocol):
     """Noisy counts of cells, through two shufflers."""
 
     settings: type[Settings] = GhaziShuffleSettings
-
-    def read_settings(self, entries: Mapping[str, Any], nodes: int, epsilon: str) -> Settings:
-        return super().read_settings(read_bins(entries), nodes, epsilon)
 
     def complete(self, study: Study) -> Study:
         return with_usual_bins(study)

@@ -31,6 +31,7 @@ from umpc.dp.events import Event
 from umpc.errors import EncodingError, LocalProtocolError, StudyError
 from umpc.mpc.chunks import Chunk
 from umpc.planning.reference_table import PredictedError, ReferenceTable
+from umpc.protocols.base.bins import read_bins
 from umpc.protocols.base.coordinator import CoordinatorSide
 from umpc.protocols.base.promise import (
     NOBODY,
@@ -193,7 +194,7 @@ class StudyProtocol(ABC):
 
         Raises: StudyError that names the key.
         """
-        return read_settings(self.settings, entries)
+        return read_settings(self.settings, read_bins(entries))
 
     def read_lists(
         self, entries: Mapping[str, Any], read: Callable[[str], tuple[str, int]]

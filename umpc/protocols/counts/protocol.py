@@ -29,7 +29,7 @@ from umpc.dp.distributed_gaussian import GaussianShare
 from umpc.errors import StudyError
 from umpc.mpc.attempt import SharedAttempt
 from umpc.planning.reference_table import PredictedError, ReferenceTable
-from umpc.protocols.base.bins import limits_of_bins, read_bins
+from umpc.protocols.base.bins import limits_of_bins
 from umpc.protocols.base.coordinator import CoordinatorSide
 from umpc.protocols.base.node import NodeSide
 from umpc.protocols.base.promise import PromiseTerms
@@ -119,9 +119,6 @@ class CountsProtocol(JointSums):
 
     def sure_statistic(self, study: Study) -> str:
         return study.statistic
-
-    def read_settings(self, entries: Mapping[str, Any], nodes: int, epsilon: str) -> Settings:
-        return super().read_settings(read_bins(entries), nodes, epsilon)
 
     def complete(self, study: Study) -> Study:
         return with_noise(study)

@@ -61,7 +61,7 @@ def _bins_of(study: Study, bins: FieldBins) -> Bins:
 
 
 def cut_points(study: Study) -> Mapping[str, Sequence[int]]:
-    """The cut points of the study's bins, in steps of the fields' resolutions. Raises: StudyError."""
+    """The cut points of the study's bins, in steps of resolutions. Raises: StudyError."""
     settings = study.settings_as(GridSettings)
     return {bins.field: _bins_of(study, bins).cuts for bins in settings.bins}
 
