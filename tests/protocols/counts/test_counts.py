@@ -357,7 +357,7 @@ REFUSED = [
     ({"columns": ["time", "time"]}, "1 to 3 different fields"),
     ({"columns": ["time", "age"]}, "uses field 'age'.*add the field"),
     ({"columns": ["time"], "fields": [TIME]}, "takes the columns time, event"),
-    ({"statistic": "roc", **THREE}, "roc takes the columns score, label; got time, event, group"),
+    ({"statistic": "roc", **THREE}, "ROC curve takes the columns score, label; got time, event, g"),
     ({"columns": ["event", "time"]}, "needs numbers as its time"),
     ({"columns": ["time", "group"], "fields": [TIME, GROUP]}, "has two values, and 'group' has 3"),
     ({"fields": [WIDE, EVENT]}, "100,000 values.*bins = {time = 100}"),

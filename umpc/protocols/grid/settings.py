@@ -8,7 +8,7 @@ from typing import Annotated
 from umpc.crypto.field import P
 from umpc.errors import StudyError
 from umpc.protocols.grid.operators.layout import MAX_CELLS
-from umpc.protocols.u_mpc.settings import COMMITTEE_NOISES, NOISES, check_noise
+from umpc.protocols.u_mpc.settings import COMMITTEE_NOISES, NOISES, NOISES_WITH_DELTA, check_noise
 from umpc.study.document import Study
 from umpc.study.parts import FieldBins, Participant
 from umpc.study.rules import check_choice
@@ -113,7 +113,7 @@ def check_settings(study: Study) -> None:
             f'backend = "grid" is of pairs and triples, and {study.statistic!r} is over '
             f"{study.degree} record(s); {_instead(study.degree)}"
         )
-    check_noise(study, settings.delta)
+    check_noise(study, *NOISES_WITH_DELTA)
 
 
 def _instead(degree: int) -> str:

@@ -189,7 +189,7 @@ def check_settings(study: Study) -> None:
     """Raises: StudyError."""
     settings = study.settings_as(UMpcSettings)
     check_choice('noise of "u-mpc"', settings.noise, NOISES)
-    check_noise(study, settings.delta)
+    check_noise(study, *NOISES_WITH_DELTA)
     check_choice("coins", settings.coins, COIN_SOURCES)
     check_choice("backend", settings.backend, BACKENDS)
     check_choice("preprocessing", settings.preprocessing, PREPROCESSINGS)
@@ -207,9 +207,10 @@ def check_settings(study: Study) -> None:
     _check_coins(settings)
 
 
-def check_noise(study: Study, delta: str) -> None:
+def check_noise(study: Study, *with_delta: str) -> None:
     """Whether a study has the nodes and the δ that its noise takes.
 
+    Args: with_delta: the kinds of noise that take a δ.
     Raises: StudyError.
     """
     if study.noise in COMMITTEE_NOISES and len(study.nodes) < 2:
@@ -217,12 +218,13 @@ def check_noise(study: Study, delta: str) -> None:
             f'noise = "{study.noise}" takes at least two nodes; a single one draws it: '
             f'"distributed"'
         )
-    if (study.noise in NOISES_WITH_DELTA) != bool(delta):
+    if (study.noise in with_delta) != bool(study.delta):
         raise StudyError(
-            f'delta goes with noise = "skellam" or "binomial"; got {delta!r} with {study.noise!r}'
+            f"delta goes with noise = {' or '.join(map(repr, with_delta))}; got {study.delta!r} "
+            f"with {study.noise!r}"
         )
-    if delta:
-        check_between_0_and_1(delta, study)
+    if study.delta:
+        check_between_0_and_1(study.delta, study)
 
 
 def _check_coins(settings: UMpcSettings) -> None:
