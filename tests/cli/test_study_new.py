@@ -37,6 +37,7 @@ KINDS = {
     ("survival", SCORE, DAYS, DIED): "concordance_index",
     ("agreement", SCORE, AGE, DIED): "auc_difference",
     ("agreement", SCORE, AGE, DAYS): "tau_difference",
+    ("agreement", SCORE, AGE, DAYS, DIED): "concordance_difference",
 }
 """Question and columns → the statistic that is proposed."""
 

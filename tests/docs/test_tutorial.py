@@ -62,5 +62,7 @@ def test_the_tutorial_shows_what_a_statistician_needs():
     text = "".join("".join(cell["source"]) for cell in code)
     for part in ("kendall_tau", "auc", "concordance_index", "umpc.kernel", ".plan(", ".plot("):
         assert part in text, part
+    for part in ("auc_difference", "kaplan_meier", "roc", "theil_sen", ".matrix()", "weight="):
+        assert part in text, part
     for site in ("north", "south", "east", "west"):
         assert site in text, site

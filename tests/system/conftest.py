@@ -55,7 +55,8 @@ def _used(entries: Mapping) -> list[FieldText]:
     columns = entries["columns"]
     if columns is None:
         return list(entries["fields"])
-    has_label = LIBRARY[entries["statistic"]].sampling == "two_sample"
+    found = LIBRARY.get(entries["statistic"])
+    has_label = found is not None and found.sampling == "two_sample"
     fields = entries["fields"]
     return [each for each in fields if each.name in columns or (each.public and has_label)]
 

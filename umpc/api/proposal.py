@@ -92,6 +92,10 @@ QUESTIONS: Mapping[str, Mapping[tuple[int, ...], tuple[str, str]]] = {
             "tau_difference",
             "by how much the first column goes together with the third more than the second does",
         ),
+        (NUMBER, NUMBER, NUMBER, 2): (
+            "concordance_difference",
+            "the concordance index of the first score minus the second's",
+        ),
     },
 }
 """Question → kinds of columns → a statistic, and the value that it estimates."""
