@@ -385,7 +385,8 @@ def _ends(report: Report, kind: str) -> tuple[float, float]:
         return found.low, found.high
     name = COUNTED[report.statistic].headline
     numbers = answers_of(report.counts, report.records)[0].numbers
-    low, high = next(each for each in numbers if each.name.startswith(name)).intervals[kind]
+    number = next(each for each in numbers if each.name.startswith(name))
+    low, high = number.intervals.get(kind, (None, None))
     return -inf if low is None else low, inf if high is None else high
 
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
-from umpc.counts.answers import RECORDS, CountsAnswer
+from umpc.counts.answers import BAND, RECORDS, CountsAnswer, Number, Series
 from umpc.counts.contingency import contingency
 from umpc.counts.curves import QUARTILES, ecdf, histogram, qq, quantiles, roc
 from umpc.counts.survival import GEHAN, LOGRANK, compare_groups, kaplan_meier, nelson_aalen
@@ -38,9 +39,10 @@ class CountedStatistic:
 SURVIVAL = ("time", "event")
 NELSON_AALEN = "nelson_aalen"
 SPECIFICITY = 0.9
+P_VALUE = "p-value"
 DEPENDENT = (
-    "a person may have several records, which depend on each other: intervals for the population "
-    "and p-values take all records as independent, and do not hold here"
+    "a person may have several records, which depend on each other: there is no interval for the "
+    "population and no p-value, because both need independent records"
 )
 """A note of every answer where a person has more than one record."""
 COUNTED = {
@@ -83,14 +85,14 @@ COUNTED = {
         (*SURVIVAL, "group"),
         two_cells=("event",),
         numeric=("time",),
-        headline="p-value",
+        headline=P_VALUE,
     ),
     GEHAN: CountedStatistic(
         "Gehan's test",
         (*SURVIVAL, "group"),
         two_cells=("event",),
         numeric=("time",),
-        headline="p-value",
+        headline=P_VALUE,
     ),
     "qq": CountedStatistic(
         "quantiles of two groups",
@@ -139,7 +141,13 @@ class Asker:
         answer = self._answer(kind, level, at_share, fields)
         if self.table.report.people == 1:
             return answer
-        return replace(answer, notes=[*answer.notes, DEPENDENT])
+        numbers = [each for each in answer.numbers if each.name != P_VALUE]
+        return replace(
+            answer,
+            series=[_of_these_records(each) for each in answer.series],
+            numbers=[_of_these_records(each) for each in numbers],
+            notes=[*answer.notes, DEPENDENT],
+        )
 
     def _answer(
         self, kind: str, level: float, at_share: float | None, fields: Mapping[str, str | None]
@@ -168,6 +176,15 @@ class Asker:
         if kind == NELSON_AALEN:
             return nelson_aalen(table, one, at[1], group, level)
         return kaplan_meier(table, one, at[1], group, level)
+
+
+Shown = TypeVar("Shown", Series, Number)
+
+
+def _of_these_records(shown: Shown) -> Shown:
+    """A curve or a number without intervals for the population."""
+    kept = {kind: ends for kind, ends in shown.intervals.items() if kind in (RECORDS, BAND)}
+    return replace(shown, intervals=kept)
 
 
 def answers_of(report: CountsReport, records: int, level: float = 0.95) -> list[CountsAnswer]:
