@@ -388,7 +388,8 @@ def _ends(report: Report, kind: str) -> tuple[float, float]:
         found = Inference(report).interval(kind=kind)
         return found.low, found.high
     answer = answers_of(report.counts, report.records)[0]
-    low, high = COUNTED[report.statistic].quoted(answer)[0].intervals[kind]
+    quoted = COUNTED[report.statistic].quoted(answer)
+    low, high = quoted[0].intervals.get(kind, (None, None)) if quoted else (None, None)
     return -inf if low is None else low, inf if high is None else high
 
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
-from umpc.counts.answers import RECORDS, CountsAnswer, Number
+from umpc.counts.answers import BAND, RECORDS, CountsAnswer, Number, Series
 from umpc.counts.contingency import contingency
 from umpc.counts.curves import ecdf, histogram, qq, quantiles, roc
 from umpc.counts.survival import GEHAN, LOGRANK, compare_groups, kaplan_meier, nelson_aalen
@@ -75,9 +76,10 @@ class CountedStatistic:
 
 SURVIVAL = ("time", "event")
 NELSON_AALEN = "nelson_aalen"
+P_VALUE = "p-value"
 DEPENDENT = (
-    "a person may have several records, which depend on each other: intervals for the population "
-    "and p-values take all records as independent, and do not hold here"
+    "a person may have several records, which depend on each other: there is no interval for the "
+    "population and no p-value, because both need independent records"
 )
 """A note of every answer where a person has more than one record."""
 _LOGRANK = CountedStatistic(
@@ -86,7 +88,7 @@ _LOGRANK = CountedStatistic(
     (*SURVIVAL, "group"),
     two_cells=("event",),
     numeric=("time",),
-    headline="p-value",
+    headline=P_VALUE,
 )
 COUNTED = {
     "counts": CountedStatistic("table of counts", histogram, ("x",), ("y", "z")),
@@ -174,7 +176,22 @@ class Asker:
         answer = asked.answer(self.table, level, *places, **given)
         if report.people == 1:
             return answer
-        return replace(answer, notes=[*answer.notes, DEPENDENT])
+        numbers = [each for each in answer.numbers if each.name != P_VALUE]
+        return replace(
+            answer,
+            series=[_of_these_records(each) for each in answer.series],
+            numbers=[_of_these_records(each) for each in numbers],
+            notes=[*answer.notes, DEPENDENT],
+        )
+
+
+Shown = TypeVar("Shown", Series, Number)
+
+
+def _of_these_records(shown: Shown) -> Shown:
+    """A curve or a number without intervals for the population."""
+    kept = {kind: ends for kind, ends in shown.intervals.items() if kind in (RECORDS, BAND)}
+    return replace(shown, intervals=kept)
 
 
 def answers_of(report: CountsReport, records: int, level: float = 0.95) -> list[CountsAnswer]:

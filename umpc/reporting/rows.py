@@ -185,7 +185,7 @@ def describe_records(report: Report) -> str:
     told = [describe_complete(columns, report.where, several=bool(report.parts))]
     if report.missing:
         told.append(f"of the nodes that were left, without {', '.join(report.missing)}")
-    if report.protected != "one record":
+    if report.protected != "one record" and report.counts is None:
         told.append("p-values and intervals for the population take records for independent")
     return "; ".join(told)
 
