@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from umpc.counts import COUNTED, headline
+from umpc.counts.statistics import DEPENDENT
 from umpc.counts.table import law_of_noise, uniform
 from umpc.crypto.prg import Stream
 from umpc.crypto.signing import Verify, verify_nobody
@@ -177,11 +178,7 @@ class CountsProtocol(JointSums):
         return "the value on these records' cells"
 
     def describe_run(self, attempt: Attempt) -> Iterator[Line]:
-        study, records = attempt.study, attempt.sizes.records
-        counts = size_of(study)
-        yield "counts", f"{counts:,} of {records:,} records"
-        if counts > records:
-            yield "", "more than there are records: most cells are empty, and all have noise"
+        yield "counts", f"{size_of(attempt.study):,} of {attempt.sizes.records:,} records"
         yield from self.compare_noise(attempt)
         cost = self.cost(attempt)
         yield "rounds", f"{cost.rounds}, the reveal included"
@@ -189,6 +186,11 @@ class CountsProtocol(JointSums):
 
     def compare_noise(self, attempt: Attempt) -> Iterator[Line]:
         study, records = attempt.study, attempt.sizes.records
+        if (counts := size_of(study)) > records:
+            told = f"{counts:,}, more than there are records: most are 0, and all have noise"
+            yield "many counts", told
+        if changing(study)[0] > 1:
+            yield "persons", DEPENDENT
         law, half = law_of(study), half_width(law_of(study))
         told = f"standard deviation {law.std:.4g}, within {half:,} in 95 % of all cases"
         yield "noise of a count", told

@@ -18,7 +18,7 @@ from umpc.protocols.base.bins import Bins, bins_of_field, check_bins, limits_of_
 from umpc.protocols.grid.operators import ties_of_uniform_columns
 from umpc.protocols.grid.operators.cuts import Cuts
 from umpc.protocols.grid.operators.dyadic import Signs, signs_of
-from umpc.protocols.grid.settings import USUAL_LEVELS, GridSettings
+from umpc.protocols.grid.settings import USUAL_LEVELS, GridSettings, instead
 from umpc.study.document import Study
 from umpc.study.making_report import Limits
 from umpc.study.parts import FieldBins, FieldText
@@ -50,8 +50,8 @@ def _check_levels(study: Study, levels: int) -> None:
         )
     if study.degree != 2 or study.two_sample:
         raise StudyError(
-            "levels are for pairs of all records, and not for triples or two classes; give bins "
-            "of the wide fields instead"
+            f"levels are for pairs of all records, and not for triples or two classes; "
+            f"{instead(study)}"
         )
 
 

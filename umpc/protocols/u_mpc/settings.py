@@ -21,6 +21,7 @@ from umpc.study.rules import check_between_0_and_1, check_choice
 from umpc.study.settings import LYING_NODES, ProtocolSettings, describe
 from umpc.study.sizes import Sizes
 from umpc.ustat.design import largest_factor, largest_factor_two_sample
+from umpc.ustat.estimators import WITH_VARIANCE
 from umpc.ustat.robust import obstacle
 from umpc.ustat.sampling import UNBALANCED, largest_random_factor, pairings_of
 
@@ -41,7 +42,7 @@ INSTEAD = (
     "Take a statistic that compares values: kendall_tau or goodman_kruskal_gamma in place of "
     "covariance or spearman_rho, mann_whitney_u or auc in place of ranking_hinge, "
     "wilcoxon_signed_rank, rand_index, renyi_entropy; `umpc kernels` marks all. With "
-    'backend = "grid" spearman_rho is allowed too. A mean of single '
+    'backend = "grid" spearman_rho and gini_mean_difference are allowed too. A mean of single '
     "records is, and so is a protocol that randomises each record at its site, which "
     "`umpc plan --protocols` lists"
 )
@@ -265,6 +266,18 @@ def check_against_liars(study: Study, settings: UMpcSettings) -> None:
 
     Raises: StudyError, KernelError, RangeError.
     """
+    advice = INSTEAD
+    if study.estimator == WITH_VARIANCE:
+        advice = "Leave variance out: it is over triples"
+    for kernel in study.parsed_kernels:
+        # a lie about one record must stay bounded on each edge
+        reason = obstacle(kernel.polynomial, kernel.degree)
+        if reason:
+            raise KernelError(
+                f"{AGAINST_LIARS} does not allow the kernel {kernel.text[:SHOWN]}: {reason}. "
+                f"{advice}"
+            )
+        _ = kernel.robust  # refuse a kernel of too many bits
     # owners that make their own material can lie unnoticed
     if settings.backend != "shared":
         raise StudyError(
@@ -277,15 +290,6 @@ def check_against_liars(study: Study, settings: UMpcSettings) -> None:
             f'{AGAINST_LIARS} takes noise = "distributed", where the honest nodes\' own noise '
             f"suffices, got {settings.noise!r}: leave the key out"
         )
-    for kernel in study.parsed_kernels:
-        # a lie about one record must stay bounded on each edge
-        reason = obstacle(kernel.polynomial, kernel.degree)
-        if reason:
-            raise KernelError(
-                f"{AGAINST_LIARS} does not allow the kernel {kernel.text[:SHOWN]}: {reason}. "
-                f"{INSTEAD}"
-            )
-        _ = kernel.robust  # refuse a kernel of too many bits
 
 
 # --- sums -----------------------------------------------------------------------------------------

@@ -103,7 +103,7 @@ def test_a_kernel_that_does_not_factor_is_refused_from_32768_cells_on():
     grid = compile_grid([kernel_of(function, small)], small)
     assert grid.cells == 1 << 15 and isinstance(grid.forms[0], DenseForm)
     large = make_schema(x=("0", "128"), y=("0", "255"))
-    with pytest.raises(RangeError, match=r"y to at most 254 values .* or take pairs"):
+    with pytest.raises(RangeError, match=r"y to at most 254 values"):
         compile_grid([kernel_of(function, large)], large)
 
 

@@ -187,7 +187,7 @@ def _of_triples(kernels: Sequence[Kernel], cut: Cuts, counts: bool) -> Grid:
     except DoesNotFactor:
         raise KernelError(
             "the grid has kernels of three records that compare one of them with both others, and "
-            "this one does more; take pairs"
+            "this one does more"
         ) from None
     return Grid(layout, tuple(forms), cut)
 
