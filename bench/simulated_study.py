@@ -21,7 +21,7 @@ from umpc.mpc.masked.material import dealt_bytes
 from umpc.node.links import DIALS_AT_ONCE as DIALS
 from umpc.planning.seconds import CALL, CONNECTION, FIXED, Network
 from umpc.proto import codec
-from umpc.protocols.u_mpc.noise_binding import shared_attempt
+from umpc.protocols.u_mpc.protocol import UMpc
 from umpc.protocols.u_mpc.settings import UMpcSettings
 from umpc.study import messages as m
 from umpc.study.attempt import commit
@@ -85,7 +85,7 @@ class Simulated:
     def __init__(self, study: Study, records: int, seed: bytes | None = None):
         self.study, self.records, self.nodes = study, records, len(study.nodes)
         members, openings = members_of(study, records), [bytes(SEED_BYTES)] * self.nodes
-        self.attempt: SharedAttempt = shared_attempt(study, members, openings)
+        self.attempt: SharedAttempt = UMpc().attempt(study, members, openings)
         ring = self.attempt._sums_ring
         few = self.attempt.sizes.edges <= FEW_EDGES
         self.program = compile_program(study.parsed_kernels, ring, {(0, 1)}, few=few)

@@ -294,7 +294,6 @@ STEPS: Steps = {
         "umpc.protocols.vector.protocol": "scales_of",
         "umpc.protocols.counts.protocol": "law_of",
         f"{U_MPC}.noise_binding": "noise_of_sums",
-        f"{U_MPC}.node": "noise_of_sums",
         f"{U_MPC}.protocol": "noise_of_sums",
         "umpc.dp.calibration:DistributedLaplace": "draw tail_bound log_ratio",
         "umpc.dp.skellam:SkellamShare": "draw tail_bound",

@@ -50,9 +50,8 @@ def test_a_name_that_is_defined_twice_is_found():
 
 NAMED = {
     "link": "AskedLink EndedLink Links NodeLink PeerLink RunLinks ShufflerLink",
-    "attempt": "AskedAttempt Attempt CountsAttempt DealerlessAttempt "
-    "DealerlessHajekAttempt DealtAttempt GridAttempt OverlapAttempt "
-    "HajekAttempt PairsAttempt PreparedAttempt PreparedAttempts SharedAttempt ShufflerAttempt "
+    "attempt": "AskedAttempt Attempt DealerlessAttempt DealtAttempt GridAttempt OverlapAttempt "
+    "PairsAttempt PreparedAttempt PreparedAttempts SharedAttempt ShufflerAttempt "
     "WaitingAttempt",
     "run": "RunCompute RunContext RunLinks ShuffleRun",
     "session": "Session",

@@ -59,7 +59,7 @@ def test_a_statistic_of_counts_says_what_it_releases(tmp_path, monkeypatch):
     assert "2 for the whole table" in output and "number        median" in output
     for few in (fields[:2], fields * 2):
         refused = explain(tmp_path, monkeypatch, "kaplan_meier", *few).exception
-        assert isinstance(refused, StudyError) and "time, event, group" in refused.message
+        assert isinstance(refused, StudyError) and "time, event, [group]" in refused.message
 
 
 @pytest.mark.parametrize("name", COUNTED)

@@ -152,9 +152,9 @@ def test_values_stay_possible_whatever_the_noise():
 def test_questions_that_do_not_fit_say_what_is_missing():
     cells = np.ones((3, 3), dtype=int)
     asked = asker([words("job", "a", "b", "c"), whole("x", 0, 2, [1, 2])], cells)
-    with pytest.raises(StudyError, match="'job' has categories, and a curve needs numbers"):
+    with pytest.raises(StudyError, match="numbers as its x, and 'job' has categories"):
         asked.ask("ecdf")
-    with pytest.raises(StudyError, match=r"the label 'job' has two cells.*got 3"):
+    with pytest.raises(StudyError, match=r"the label .*has two values, and 'job' has 3 cells"):
         asked.ask("roc", score="x", label="job")
     with pytest.raises(StudyError, match=r"needs the field 'y'.*has 'job', 'x'"):
         asked.ask("ecdf", x="y")

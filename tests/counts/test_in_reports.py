@@ -14,7 +14,7 @@ import umpc
 from tests.support.released_tables import cells_of_columns, flag, lung, released, whole, words
 from umpc.cli.shared import print_report
 from umpc.counts import COUNTED, headline
-from umpc.counts.answers import BAND, RECORDS
+from umpc.counts.answers import BAND, POPULATION, POPULATION_BAND, RECORDS
 from umpc.errors import ConfigError, StudyError
 from umpc.reporting.json_document import SCHEMA, check_document
 from umpc.reporting.page import page
@@ -73,12 +73,50 @@ def test_a_sentence_names_the_columns_and_the_number(result):
     assert sentence_of(found).startswith(told)
 
 
-def test_answers_over_several_records_of_a_person_say_that_these_depend(result):
-    assert not any("depend on each other" in note for note in result.km().notes)
+def test_where_a_person_has_several_records_nothing_needs_independent_ones(result, capsys):
+    """Neither an interval for the population nor a p-value: in Python, page, terminal, document."""
     counts = replace(result.report.counts, people=3)
-    several = umpc.Result(replace(result.report, counts=counts))
-    for answer in (several.km(), several.logrank(), several.ecdf("time"), several.histogram()):
-        assert "a person may have several records" in answer.notes[-1]
+    several = umpc.Result(
+        replace(result.report, counts=counts, protected="all records of one person")
+    )
+    alike = (
+        lambda of: of.km(),
+        lambda of: of.nelson_aalen(),
+        lambda of: of.logrank(),
+        lambda of: of.gehan(),
+        lambda of: of.ecdf("time"),
+        lambda of: of.histogram(),
+        lambda of: of.contingency("event", "age"),
+        lambda of: of.roc("time", "event"),
+        lambda of: of.qq("time", "age"),
+    )
+    lost = set()
+    for ask in alike:
+        one, other = ask(result), ask(several)
+        assert not any("depend on each other" in note for note in one.notes)
+        assert "no interval for the population and no p-value" in other.notes[-1]
+        for shown in (*other.series, *other.numbers):
+            assert set(shown.intervals) <= {RECORDS, BAND}
+        for before, after in zip(one.series, other.series, strict=True):
+            assert after == replace(before, intervals=after.intervals)
+            assert all(after.intervals[kind] == before.intervals[kind] for kind in after.intervals)
+            lost.update(set(before.intervals) - set(after.intervals))
+        names = {each.name for each in one.numbers} - {each.name for each in other.numbers}
+        lost.update(names)
+        assert names <= {"p-value"}
+    assert lost == {POPULATION, POPULATION_BAND, "p-value"}
+    assert set(several.quantile(0.5, "time").intervals) == {RECORDS}
+    for of, has in ((result, True), (several, False)):
+        print_report(of.report, "table", {})
+        printed, document = capsys.readouterr().out, json.dumps(of.to_dict()["answers"])
+        assert ("│   p-value " in printed) == has
+        assert ("for the population<" in page(of.report)) == has
+        assert ("<p>p-value: " in page(of.report)) == has
+        assert ('"population": {' in document and '"p-value"' in document) == has
+        assert all(("independent" in shown) != has for shown in (printed, page(of.report)))
+    other = replace(several.report, counts=replace(counts, statistic="logrank"))
+    assert headline(other.counts, other.records) is None
+    assert sentence_of(other).endswith("44 counts of these 228 records")
 
 
 def test_a_report_without_a_table_says_what_to_do(plain):

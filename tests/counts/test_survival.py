@@ -287,7 +287,7 @@ def test_no_event_all_events_and_an_empty_group():
 def test_fields_that_cannot_be_times_or_events_are_refused():
     cells = np.ones((3, 3), dtype=int)
     time, job = whole("time", 0, 2, [1, 2]), words("job", "a", "b", "c")
-    with pytest.raises(StudyError, match=r"the event 'job' has two cells.*got 3"):
+    with pytest.raises(StudyError, match=r"the event .*has two values, and 'job' has 3 cells"):
         asker([time, job], cells).ask("kaplan_meier")
-    with pytest.raises(StudyError, match="the time 'job' has categories"):
+    with pytest.raises(StudyError, match="numbers as its time, and 'job' has categories"):
         asker([job, time], cells).ask("nelson_aalen")

@@ -16,10 +16,18 @@ def told(epsilon: float) -> tuple[str, str]:
     return f"{odds:.3g}", f"{100 * odds / (1 + odds):.1f} %"
 
 
+def from_one_percent(epsilon: float) -> str:
+    """The chance of a guess that was right with 1 % before the release, as the page writes it."""
+    odds = exp(epsilon) / 99
+    return f"{100 * odds / (1 + odds):.1f} %"
+
+
 def test_the_table_of_epsilon_is_computed():
-    rows = re.findall(r"^\| ([\d.]+) \| ([\d.]+) \| ([\d.]+ %) \|$", PAGE, re.MULTILINE)
+    row = r"^\| ([\d.]+) \| ([\d.]+) \| ([\d.]+ %) \| ([\d.]+ %) \|$"
+    rows = re.findall(row, PAGE, re.MULTILINE)
     assert len(rows) == 7
-    assert [row[1:] for row in rows] == [told(float(row[0])) for row in rows]
+    assert [row[1:3] for row in rows] == [told(float(row[0])) for row in rows]
+    assert [row[3] for row in rows] == [from_one_percent(float(row[0])) for row in rows]
 
 
 def test_the_person_with_twelve_rows_is_computed():

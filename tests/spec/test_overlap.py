@@ -13,8 +13,8 @@ from tests.spec.studies import study_of
 from tests.support.overlap import overlap_study
 from umpc.crypto.prg import Stream
 from umpc.protocols.overlap.messages import SharedPeople, framed
-from umpc.protocols.overlap.node import OverlapNode
 from umpc.protocols.overlap.settings import AT_BOTH, most_hidden
+from umpc.protocols.registry import find_protocol
 from umpc.simulation import AUTHORITY
 
 NAMES = ("first", "second")
@@ -25,13 +25,12 @@ BEFORE = 64
 def comparison(study, epsilon, people, seeds, sender=0, payload=b""):
     own = study_of(study, NAMES, overlap_study(str(Fraction(*epsilon))))
     nodes = [
-        OverlapNode(
+        find_protocol("overlap").node(
             AUTHORITY.credentials(name),
             own,
             {AT_BOTH: np.array(texts, dtype=object)},
             len(texts),
             BytesIO(bytes(BEFORE) + Stream(seed).bytes(1 << 16)).read,
-            SharedPeople(own),
         )
         for name, texts, seed in zip(NAMES, people, seeds, strict=True)
     ]

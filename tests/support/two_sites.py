@@ -1,7 +1,8 @@
 """The records of two sites that Python, R and `umpc demo` are compared on.
 
 `python -m tests.support.two_sites` writes them into the R package, with the numbers that all three
-must find: clients/r/inst/extdata.
+must find: clients/r/inst/extdata. It also writes a report of counts that R's tests read:
+clients/r/tests/testthat/counts.json.
 """
 
 from __future__ import annotations
@@ -13,8 +14,11 @@ from pathlib import Path
 import numpy as np
 
 import umpc
+from tests.support.released_tables import lung
 
-FOLDER = Path(umpc.__file__).parents[1] / "clients" / "r" / "inst" / "extdata"
+PACKAGE = Path(umpc.__file__).parents[1] / "clients" / "r"
+FOLDER = PACKAGE / "inst" / "extdata"
+COUNTS = PACKAGE / "tests" / "testthat" / "counts.json"
 SEED = 18
 SITES = {"north": 18, "south": 14}
 """Site → its records."""
@@ -59,6 +63,23 @@ def estimated() -> umpc.Result:
     )
 
 
+def survival() -> umpc.Result:
+    """R's lung at two sites: survival in two groups of age, with noise."""
+    data = {name: values.tolist() for name, values in lung().items()}
+    half = len(data["time"]) // 2
+    return umpc.estimate(
+        "kaplan_meier",
+        [
+            {name: values[part] for name, values in data.items()}
+            for part in (slice(half), slice(half, None))
+        ],
+        ["time", "event", "age"],
+        bounds={"time": (0, 1099, 1), "event": (0, 1, 1), "age": (30, 90, 1)},
+        bins={"time": list(range(100, 1099, 100)), "age": [65]},
+        epsilon=2,
+    )
+
+
 def stored(site: str) -> dict[str, list[str]]:
     """A site's file: column → texts."""
     with (FOLDER / f"{site}.csv").open(encoding="utf-8", newline="") as file:
@@ -74,6 +95,7 @@ def main() -> None:
             writer.writerows(zip(*columns.values(), strict=True))
     text = json.dumps(numbers(estimated().to_dict()), indent=2)
     (FOLDER / "expected.json").write_text(text + "\n", encoding="utf-8")
+    COUNTS.write_text(json.dumps(survival().to_dict()) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

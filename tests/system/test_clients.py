@@ -10,16 +10,19 @@ from click.testing import CliRunner
 from tests.support.two_sites import (
     BOUNDS,
     COLUMNS,
+    COUNTS,
     FOLDER,
     LOUD,
     estimated,
     numbers,
     records,
     stored,
+    survival,
 )
 from tests.system.test_demo import demo
 from umpc.cli.main import umpc as umpc_command
 from umpc.errors import ConfigError, StudyError, UmpcError
+from umpc.reporting.json_document import check_document
 
 
 def test_the_stored_records_are_those_of_the_seed():
@@ -78,6 +81,24 @@ def check_infer(report, result):
         file = report if wrong else report.parent / "none.json"
         with pytest.raises(error):
             CliRunner().invoke(umpc_command, ["infer", str(file), *wrong], catch_exceptions=False)
+
+
+def shape(value: object) -> object:
+    """The names, kinds and lengths of a document, without its values."""
+    match value:
+        case list():
+            return list(map(shape, value))
+        case dict():
+            return {name: shape(each) for name, each in value.items()}
+    return "number or none" if isinstance(value, int | float | None) else type(value)
+
+
+def test_the_stored_report_that_r_reads_is_one_of_today():
+    """Else run `python -m tests.support.two_sites`."""
+    read = json.loads(COUNTS.read_text(encoding="utf-8"))
+    check_document(read)
+    assert shape(read) == shape(json.loads(survival().to_json()))
+    assert [each["kind"] for each in read["answers"]] == ["kaplan_meier", "logrank"]
 
 
 @pytest.mark.parametrize(

@@ -176,7 +176,7 @@ def label_classes(statistic: Asked, columns: Sequence[str] | None) -> dict[str, 
     if isinstance(statistic, PythonKernel):
         return {}
     if isinstance(statistic, str) and (counted := COUNTED.get(statistic)):
-        named = zip((*counted.roles, *counted.optional), columns or (), strict=False)
+        named = zip(counted.all_roles, columns or (), strict=False)
         return {column: 2 for role, column in named if role in counted.two_cells}
     if isinstance(statistic, str):
         asked = [(statistic, list(columns or ()))]

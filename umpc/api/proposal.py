@@ -387,9 +387,9 @@ def _ends(report: Report, kind: str) -> tuple[float, float]:
     if report.counts is None:
         found = Inference(report).interval(kind=kind)
         return found.low, found.high
-    name = COUNTED[report.statistic].headline
-    numbers = answers_of(report.counts, report.records)[0].numbers
-    low, high = next(each for each in numbers if each.name.startswith(name)).intervals[kind]
+    answer = answers_of(report.counts, report.records)[0]
+    quoted = COUNTED[report.statistic].quoted(answer)
+    low, high = quoted[0].intervals.get(kind, (None, None)) if quoted else (None, None)
     return -inf if low is None else low, inf if high is None else high
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from umpc.counts import answers_of
-from umpc.counts.answers import CountsAnswer, CurvePicture, Number
+from umpc.counts.answers import CountsAnswer, Number, Picture
 from umpc.counts.statistics import Asker
 from umpc.counts.table import CountTable
 from umpc.errors import ConfigError, StudyError
@@ -23,7 +23,7 @@ from umpc.inference.report_inference import (
     ReportInterval,
 )
 from umpc.reporting.json_document import document
-from umpc.reporting.page import IntervalPicture, body_of, page, picture
+from umpc.reporting.page import body_of, page, picture
 from umpc.reporting.rows import names_of_parts, rounded
 from umpc.study.report import Report
 from umpc.text_file import write_text
@@ -116,7 +116,7 @@ class Result:
         """The four sources of error: noise, sampling of sets, coarse values, population."""
         return self._inference.errors()
 
-    def plot(self, level: float = 0.95) -> IntervalPicture | CurvePicture:
+    def plot(self, level: float = 0.95) -> Picture:
         """The estimate with its intervals, as a picture that a notebook shows.
 
         A table of counts shows the curve or the bars of the statistic that was asked for.

@@ -53,8 +53,7 @@ def kernels(context: click.Context) -> None:
         for statistic in LIBRARY.values():
             _list(statistic)
         for name, counted in COUNTED.items():
-            roles = ", ".join((*counted.roles, *(f"[{role}]" for role in counted.optional)))
-            click.echo(f"{name}({roles}): {counted.title}  [from a table of counts]")
+            click.echo(f"{name}({counted.takes}): {counted.title}  [from a table of counts]")
 
 
 def _list(statistic: Statistic) -> None:
@@ -180,12 +179,7 @@ def explain(
 def explain_counts(name: str, fields: Sequence[FieldSchema]) -> None:
     """Print what a statistic of counts releases. Raises: StudyError for other fields."""
     counted = COUNTED[name]
-    roles = (*counted.roles, *counted.optional)
-    if not len(counted.roles) <= len(fields) <= len(roles):
-        raise StudyError(
-            f"{name} takes a --field for {', '.join(roles)}, and "
-            f"{len(counted.optional)} of them may be left out; got {len(fields)}"
-        )
+    counted.check_count([field.name for field in fields])
     sizes = [field.upper_units - field.lower_units + 1 for field in fields]
     shown = " x ".join(f"{n:,} of {each.name}" for n, each in zip(sizes, fields, strict=True))
     click.echo(f"statistic     {counted.title}, read off one table at no further epsilon")

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from math import floor, isfinite, log10
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -60,13 +60,16 @@ class Series:
     labels: list[str] = field(default_factory=list)
 
 
+Ends: TypeAlias = tuple[float | None, float | None]
+
+
 @dataclass(frozen=True)
 class Number:
     """One number. value: None where it has none; an end is None where it has no end."""
 
     name: str
     value: float | None
-    intervals: dict[str, tuple[float | None, float | None]] = field(default_factory=dict)
+    intervals: dict[str, Ends] = field(default_factory=dict)
     note: str = ""
 
 
@@ -102,9 +105,9 @@ class CountsAnswer:
         found: dict[str, Any] = finite(asdict(self))
         return found
 
-    def plot(self) -> CurvePicture:
+    def plot(self) -> Picture:
         """The series with their intervals, as a picture that a notebook shows."""
-        return CurvePicture(_Drawing(self).svg() if self.series else "")
+        return _Drawing(self).picture() if self.series else Picture("")
 
     def rows(self) -> list[tuple[str, str, str]]:
         """The numbers as rows of a report: a name, a value, its intervals."""
@@ -172,25 +175,33 @@ TILTED, MOST_TILTED, LETTERS = 7, 12, 42
 """Height of a letter of tilted names, most bars that have them, letters that fit level."""
 COLORS = 4
 """Colors of the series, after which they begin again."""
-CURVE_STYLE = """
-.umpc-curve { --ink: #1d2733; --quiet: #4d5b69; --line: #d5dde4; max-width: 760px;
-  --c0: #2463a6; --c1: #b3440a; --c2: #25724a; --c3: #7a3fa0 }
-@media (prefers-color-scheme: dark) { .umpc-curve { --ink: #e6ebf0; --quiet: #b0bfcd;
-  --line: #3a4652; --c0: #7db4ec; --c1: #f2a06b; --c2: #7dcea0; --c3: #cfa3ea } }
-@media print { .umpc-curve { --ink: #000; --quiet: #333; --line: #bbb;
-  --c0: #2463a6; --c1: #b3440a; --c2: #25724a; --c3: #7a3fa0 } }
-.umpc-curve text { font: 13px system-ui, sans-serif; fill: var(--ink) }
-.umpc-curve .quiet { fill: var(--quiet) }
-@media (max-width: 600px) { .umpc-curve text { font-size: 18px } }
+_LIGHT = """--bar: #5b8fc9; --dot: #5c1010; --low: #d9814f;
+  --c0: #2463a6; --c1: #b3440a; --c2: #25724a; --c3: #7a3fa0"""
+STYLE = f"""
+.umpc-picture {{ --ink: #1d2733; --quiet: #4d5b69; --line: #d5dde4; {_LIGHT} }}
+@media (prefers-color-scheme: dark) {{ .umpc-picture {{
+  --ink: #e6ebf0; --quiet: #b0bfcd; --line: #3a4652; --bar: #3f78b5; --dot: #ffd0cb; --low: #a8511f;
+  --c0: #7db4ec; --c1: #f2a06b; --c2: #7dcea0; --c3: #cfa3ea }} }}
+@media print {{ .umpc-picture {{ --ink: #000; --quiet: #333; --line: #bbb; {_LIGHT} }} }}
+.umpc-picture text {{ font: 13px system-ui, sans-serif; fill: var(--ink) }}
+.umpc-picture .quiet {{ fill: var(--quiet) }}
+.umpc-curve {{ max-width: 760px }}
+@media (max-width: 600px) {{
+  .umpc-picture text {{ font-size: 20.5px }}
+  .umpc-picture .kind {{ text-anchor: start; transform: translate(-226px, -7px) }}
+  .umpc-interval .mark {{ transform: translateY(11px) }}
+  .umpc-curve text {{ font-size: 18px }}
+}}
 """
-"""Colors, and larger text on a narrow screen. Series also differ by the dashes of their lines."""
+"""Colors, and larger text on a narrow screen, where each interval's name is above its bar. Series
+also differ by the dashes of their lines."""
 WIDEST = 18
 """Letters of a bar's name, at most."""
 DASHES = ("", "7 4", "2 3", "9 3 2 3")
 
 
 @dataclass(frozen=True)
-class CurvePicture:
+class Picture:
     """A picture. A notebook shows it."""
 
     svg: str
@@ -201,6 +212,17 @@ class CurvePicture:
     def save(self, path: str | Path) -> Path:
         """Write it to a file. Raises: ConfigError if that is not possible."""
         return write_text(Path(path), self.svg, "the picture", ConfigError)
+
+    @classmethod
+    def of(
+        cls, kind: str, width: float, height: float, parts: Sequence[str], label: str
+    ) -> Picture:
+        """A picture of SVG parts. Args: kind: "curve", "interval" or "heat"."""
+        size = f'viewBox="0 0 {width} {height:.0f}" role="img" aria-label="{escape(label)}"'
+        return cls(
+            f'<svg xmlns="http://www.w3.org/2000/svg" class="umpc-picture umpc-{kind}" {size}>'
+            f"<style>{STYLE}</style>{''.join(parts)}</svg>"
+        )
 
 
 class _Drawing:
@@ -242,18 +264,14 @@ class _Drawing:
         at = min(max(at, self.low_y), self.high_y) if isfinite(at) else self.high_y
         return TOP + (HEIGHT - TOP - BOTTOM) * (self.high_y - at) / (self.high_y - self.low_y)
 
-    def svg(self) -> str:
+    def picture(self) -> Picture:
         answer = self.answer
         height = self.bottom + LINE * len(self.drawn)
         parts = [self._frame()]
         for number, series in enumerate(self.drawn):
             parts.append(self._bars(series) if answer.form == BARS else self._curve(number, series))
             parts.append(self._legend(number, series))
-        size = f'viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{escape(answer.title)}"'
-        return (
-            f'<svg xmlns="http://www.w3.org/2000/svg" class="umpc-curve" {size}>'
-            f"<style>{CURVE_STYLE}</style>{''.join(parts)}</svg>"
-        )
+        return Picture.of("curve", WIDTH, height, parts, answer.title)
 
     def _frame(self) -> str:
         answer, bottom = self.answer, HEIGHT - BOTTOM

@@ -8,7 +8,6 @@ NOISE_PART of the chance, the former (Wilson's interval) with the rest.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import product
 from math import log, sqrt
 
@@ -23,6 +22,7 @@ from umpc.counts.answers import (
     RECORDS,
     Bounds,
     CountsAnswer,
+    Ends,
     Number,
     Series,
 )
@@ -46,6 +46,7 @@ from umpc.study.report import CountedAxis
 NOISE_PART = 0.2
 """The part of an interval's chance to miss that its noise takes; the sampling takes the rest."""
 QUARTILES = (0.25, 0.5, 0.75)
+SPECIFICITY = 0.9
 QQ_POINTS = 19
 
 
@@ -69,27 +70,19 @@ def notes_of(axis: CountedAxis) -> list[str]:
 # --- one field ------------------------------------------------------------------------------------
 
 
-def ecdf(table: CountTable, axis: int, level: float) -> CountsAnswer:
+def ecdf(table: CountTable, level: float, axis: int) -> CountsAnswer:
     """The share of records up to each bin's last value, with a band.
 
     The band for the population adds that of Dvoretzky, Kiefer & Wolfowitz (Massart 1990).
     """
     field, n = table.report.axes[axis], table.records
-    _ordered(field)
-    counts, inner, tail = table.onto(axis), noise_level(level), sampling_tail(level)
+    counts = table.onto(axis)
     sums = counts.map(lambda values: np.cumsum(values, axis=-1))
     shares = np.cumsum(as_paths(counts.value, 1.0, 1))
-    low, high = sums.ends(level)
-    sampled = _sampled(sums.ends(inner), n, n, tail)
-    all_low, all_high = sums.ends(level, 1)
-    least, most = sums.ends(inner, 1)
-    apart = sqrt(log(1 / tail) / (2 * n))
-    intervals = {
-        RECORDS: Bounds.within(low / n, high / n, 0, 1),
-        BAND: Bounds.within(all_low / n, all_high / n, 0, 1),
-        POPULATION: Bounds.within(*sampled, 0, 1),
-        POPULATION_BAND: Bounds.within(least / n - apart, most / n + apart, 0, 1),
-    }
+    least, most = sums.ends(noise_level(level), 1)
+    apart = sqrt(log(1 / sampling_tail(level)) / (2 * n))
+    band = Bounds.within(least / n - apart, most / n + apart, 0, 1)
+    intervals = {**_intervals(sums, level, 1.0), POPULATION_BAND: band}
     series = Series(field.field, ends_of_bins(field)[1].tolist(), shares.tolist(), intervals)
     return CountsAnswer(
         "ecdf",
@@ -98,9 +91,24 @@ def ecdf(table: CountTable, axis: int, level: float) -> CountsAnswer:
         field.field,
         "share of records up to it",
         [series],
-        quartiles(table, axis, level),
+        _quartiles(counts, field, level),
         notes_of(field),
     )
+
+
+def _intervals(numbers: NoisyNumbers, level: float, most: float) -> dict[str, Bounds]:
+    """Intervals for numbers of records, each alone and all together. Args: most: that of all n."""
+    n = numbers.records
+    sampled = _sampled(numbers.ends(noise_level(level)), n, n, sampling_tail(level))
+    found = {
+        RECORDS: [ends / (n / most) for ends in numbers.ends(level)],
+        BAND: [ends / (n / most) for ends in numbers.ends(level, numbers.value.ndim)],
+        POPULATION: [ends * most for ends in sampled],
+    }
+    return {
+        kind: Bounds.within(low.ravel(), high.ravel(), 0, most)
+        for kind, (low, high) in found.items()
+    }
 
 
 def _sampled(
@@ -111,22 +119,24 @@ def _sampled(
     return wilson(low / total, count, tail)[0], wilson(high / total, count, tail)[1]
 
 
-def quantiles(table: CountTable, axis: int, level: float, shares: Sequence[float]) -> CountsAnswer:
-    """Quantiles of a field, each with its intervals."""
-    field = table.report.axes[axis]
-    numbers = [quantile(table, axis, level, share) for share in shares]
-    if tuple(shares) == QUARTILES:
-        numbers = quartiles(table, axis, level)
+def quantiles(
+    table: CountTable, level: float, axis: int, share: float | None = None
+) -> CountsAnswer:
+    """A quantile of a field with its intervals, or the quartiles. Raises: as `_quantile`."""
+    field, counts = table.report.axes[axis], table.onto(axis)
+    if share is None:
+        numbers = _quartiles(counts, field, level)
+    else:
+        numbers = [_quantile(counts, field, level, share)]
     title = f"quantiles of {field.field}"
     return CountsAnswer("quantiles", title, level, "", "", [], numbers, notes_of(field))
 
 
-def quartiles(table: CountTable, axis: int, level: float) -> list[Number]:
+def _quartiles(counts: NoisyNumbers, field: CountedAxis, level: float) -> list[Number]:
     """The quartiles, and the range between them, whose intervals are those of both together."""
-    found = [quantile(table, axis, level, share) for share in QUARTILES]
-    both = [quantile(table, axis, (1 + level) / 2, share) for share in (0.25, 0.75)]
-    first, third = both
-    intervals: dict[str, tuple[float | None, float | None]] = {
+    found = [_quantile(counts, field, level, share) for share in QUARTILES]
+    first, _, third = (_quantile(counts, field, (1 + level) / 2, share) for share in QUARTILES)
+    intervals: dict[str, Ends] = {
         kind: (
             max(0.0, _known(third.intervals[kind][0]) - _known(first.intervals[kind][1])),
             _known(third.intervals[kind][1]) - _known(first.intervals[kind][0]),
@@ -141,22 +151,15 @@ def _known(value: float | None) -> float:
     return 0.0 if value is None else value
 
 
-def quantile(table: CountTable, axis: int, level: float, share: float) -> Number:
+def _quantile(counts: NoisyNumbers, field: CountedAxis, level: float, share: float) -> Number:
     """The least value at or below which a share of the records lies (Hyndman & Fan 1996, type 1).
 
+    They are those of one group, whose number may be private. The quantile is in bin k if and only
+    if P_k − p·P ≥ 0 > P_{k−1} − p·P for the running totals P_k and the whole total P. Both are
+    linear in the counts. So the bins that no test of these two excludes hold it as often as the
+    level says, whatever the other bins are.
+
     Raises: StudyError for a share that is not between 0 and 1.
-    """
-    field = table.report.axes[axis]
-    _ordered(field)
-    return _quantile(table.onto(axis), field, level, share)
-
-
-def _quantile(counts: NoisyNumbers, field: CountedAxis, level: float, share: float) -> Number:
-    """A quantile of one group, whose number of records may be private.
-
-    The quantile is in bin k if and only if P_k − p·P ≥ 0 > P_{k−1} − p·P for the running totals P_k
-    and the whole total P. Both are linear in the counts. So the bins that no test of these two
-    excludes hold it as often as the level says, whatever the other bins are.
     """
     if not 0 < share < 1:
         raise StudyError(f"a quantile is of a share between 0 and 1, got {share}")
@@ -178,12 +181,10 @@ def _quantile(counts: NoisyNumbers, field: CountedAxis, level: float, share: flo
     most = counts.map(lambda values: values.sum(axis=-1)).ends(level)[1]
     spread = sqrt(max(float(most), 1.0) * share * (1 - share))
     slack = normal_quantile(1 - sampling_tail(level)) * spread + 0.5
-    intervals: dict[str, tuple[float | None, float | None]] = {}
-    for kind, (low, high) in (
-        (RECORDS, bins(level, 0.0)),
-        (POPULATION, bins(noise_level(level), slack)),
-    ):
-        intervals[kind] = float(first[low]), float(last[high])
+    held = {RECORDS: bins(level, 0.0), POPULATION: bins(noise_level(level), slack)}
+    intervals: dict[str, Ends] = {
+        kind: (float(first[low]), float(last[high])) for kind, (low, high) in held.items()
+    }
     repaired = as_paths(counts.value, max(total, 1.0), 1)
     sums = np.cumsum(repaired)
     at = min(int(np.searchsorted(sums, share * sums[-1] - ROUNDING)), len(sums) - 1)
@@ -213,25 +214,16 @@ _LEAST = "no count is shown below 0 or above the number of records"
 
 def cells(counts: NoisyNumbers, n: int, level: float, name: str, labels: list[str]) -> Series:
     """One bar for each cell, with intervals for each alone and for all together."""
-    inner, dimensions = noise_level(level), counts.value.ndim
-    low, high = counts.ends(level)
-    all_low, all_high = counts.ends(level, dimensions)
-    sampled = _sampled(counts.ends(inner), n, n, sampling_tail(level))
-    intervals = {
-        RECORDS: Bounds.within(low.ravel(), high.ravel(), 0, n),
-        BAND: Bounds.within(all_low.ravel(), all_high.ravel(), 0, n),
-        POPULATION: Bounds.within(n * sampled[0].ravel(), n * sampled[1].ravel(), 0, n),
-    }
-    value = as_counts(counts.value, n, dimensions).ravel()
+    value = as_counts(counts.value, n, counts.value.ndim).ravel()
     places = [float(at) for at in range(value.size)]
-    return Series(name, places, value.tolist(), intervals, labels)
+    return Series(name, places, value.tolist(), _intervals(counts, level, n), labels)
 
 
 # --- two fields -----------------------------------------------------------------------------------
 
 
 def roc(
-    table: CountTable, score: int, label: int, level: float, specificity: float
+    table: CountTable, level: float, score: int, label: int, share: float = SPECIFICITY
 ) -> CountsAnswer:
     """Sensitivity against 1 − specificity at each cut point, and the area under the curve.
 
@@ -241,8 +233,6 @@ def roc(
     table.
     """
     axes = table.report.axes
-    _ordered(axes[score])
-    _two_cells(axes[label], "label")
     counts = table.onto(score, label)
     shares = as_counts(counts.value, 1.0, 2)
     above = np.cumsum(shares[::-1], axis=0)[::-1]
@@ -274,12 +264,14 @@ def roc(
             apart = np.sqrt(log(2 / tail) / (2 * np.maximum(known.max(axis=0), ROUNDING)))
             a, b = a - apart, b + apart
         found[kind] = a, b
-    sensitivity = {kind: Bounds.within(a[:, 1], b[:, 1], 0, 1) for kind, (a, b) in found.items()}
-    other = {kind: Bounds.within(a[:, 0], b[:, 0], 0, 1) for kind, (a, b) in found.items()}
+    other, sensitivity = (
+        {kind: Bounds.within(a[:, side], b[:, side], 0, 1) for kind, (a, b) in found.items()}
+        for side in (0, 1)
+    )
     labels = [f"{axes[score].field} ≥ {at:.6g}" for at in first]
     curve = Series("sensitivity", rates[:, 0].tolist(), rates[:, 1].tolist(), sensitivity, labels)
     false = Series("1 − specificity", rates[:, 0].tolist(), rates[:, 0].tolist(), other, labels)
-    numbers = [area(table, counts, level), _at_specificity(curve, other, specificity)]
+    numbers = [area(table, counts, level), _at_specificity(curve, other, share)]
     return CountsAnswer(
         "roc",
         f"ROC curve of {axes[score].field} for {axes[label].field}",
@@ -318,7 +310,7 @@ def area(table: CountTable, counts: NoisyNumbers, level: float) -> Number:
     ordered, pairs = products(repaired)
     value = float(ordered / pairs) if pairs > 0 else None
     outside = RUNS - 1 - order_of((1 + level) / 2)
-    intervals: dict[str, tuple[float | None, float | None]] = {}
+    intervals: dict[str, Ends] = {}
     for kind, moved in ((RECORDS, counts.errors), (POPULATION, counts.errors + sampled)):
         # what the true products are, if this was the error
         true = 2 * seen - products(counts.value + moved)
@@ -342,7 +334,7 @@ def _at_specificity(curve: Series, false: dict[str, Bounds], specificity: float)
         most = 1 - specificity + ROUNDING
         return max((b for a, b in zip(false, true, strict=True) if a <= most), default=0.0)
 
-    intervals: dict[str, tuple[float | None, float | None]] = {}
+    intervals: dict[str, Ends] = {}
     for kind, band in ((RECORDS, BAND), (POPULATION, POPULATION_BAND)):
         true, other = curve.intervals[band], false[band]
         intervals[kind] = best(other.high, true.low), best(other.low, true.high)
@@ -350,11 +342,9 @@ def _at_specificity(curve: Series, false: dict[str, Bounds], specificity: float)
     return Number(name, best(curve.x, curve.value), intervals)
 
 
-def qq(table: CountTable, axis: int, group: int, level: float) -> CountsAnswer:
+def qq(table: CountTable, level: float, axis: int, group: int) -> CountsAnswer:
     """Quantiles of the second group against those of the first one."""
     axes = table.report.axes
-    _ordered(axes[axis])
-    _two_cells(axes[group], "group")
     names, counts = names_of_cells(axes[group]), table.onto(axis, group)
     shares = [(at + 1) / (QQ_POINTS + 1) for at in range(QQ_POINTS)]
     points = [
@@ -362,15 +352,14 @@ def qq(table: CountTable, axis: int, group: int, level: float) -> CountsAnswer:
         for place in (0, 1)
     ]
     xs, ys = ([_known(each.value) for each in numbers] for numbers in points)
-    intervals = {
-        kind: Bounds(*([_known(each.intervals[kind][end]) for each in points[1]] for end in (0, 1)))
-        for kind in (RECORDS, POPULATION)
-    }
-    series = Series(f"{names[1]} against {names[0]}", xs, ys, intervals)
-    first = {
-        kind: Bounds(*([_known(each.intervals[kind][end]) for each in points[0]] for end in (0, 1)))
-        for kind in (RECORDS, POPULATION)
-    }
+    first, second = (
+        {
+            kind: Bounds(*([_known(each.intervals[kind][end]) for each in own] for end in (0, 1)))
+            for kind in (RECORDS, POPULATION)
+        }
+        for own in points
+    )
+    series = Series(f"{names[1]} against {names[0]}", xs, ys, second)
     return CountsAnswer(
         "qq",
         f"quantiles of {axes[axis].field} in two groups of {axes[group].field}",
@@ -382,20 +371,3 @@ def qq(table: CountTable, axis: int, group: int, level: float) -> CountsAnswer:
         notes_of(axes[axis]),
         form=PATH,
     )
-
-
-def _ordered(axis: CountedAxis) -> None:
-    if axis.words:
-        raise StudyError(
-            f"{axis.field!r} has categories, and a curve needs numbers: name a field with bins, or "
-            "ask for the histogram"
-        )
-
-
-def _two_cells(axis: CountedAxis, role: str) -> None:
-    many = len(names_of_cells(axis))
-    if many != 2:
-        raise StudyError(
-            f"the {role} {axis.field!r} has two cells, the first one for 0 and the second one for "
-            f"1; got {many}: give it one cut point"
-        )

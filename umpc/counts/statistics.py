@@ -6,100 +6,134 @@ their order.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
-from umpc.counts.answers import RECORDS, CountsAnswer
+from umpc.counts.answers import BAND, RECORDS, CountsAnswer, Number, Series
 from umpc.counts.contingency import contingency
-from umpc.counts.curves import QUARTILES, ecdf, histogram, qq, quantiles, roc
+from umpc.counts.curves import ecdf, histogram, qq, quantiles, roc
 from umpc.counts.survival import GEHAN, LOGRANK, compare_groups, kaplan_meier, nelson_aalen
-from umpc.counts.table import CountTable
+from umpc.counts.table import CountTable, cells_of
 from umpc.errors import StudyError
-from umpc.study.report import CountsReport
+from umpc.study.report import CountedAxis, CountsReport
 
 
 @dataclass(frozen=True)
 class CountedStatistic:
     """A statistic that is computed from a table of counts.
 
+    answer: takes a table, a level, an axis for each role, and `share` where somebody gave one.
     roles, optional: the fields, in the order of the table's axes. two_cells: roles of exactly two
     cells: the first one is 0, the second one 1. numeric: roles that need numbers, not categories.
     headline: the number that a report shows as its estimate; empty for none.
     """
 
     title: str
+    answer: Callable[..., CountsAnswer]
     roles: tuple[str, ...]
     optional: tuple[str, ...] = ()
     two_cells: tuple[str, ...] = ()
     numeric: tuple[str, ...] = ()
     headline: str = ""
 
+    @property
+    def all_roles(self) -> tuple[str, ...]:
+        return (*self.roles, *self.optional)
+
+    @property
+    def takes(self) -> str:
+        """Its roles in words; those in brackets may be left out."""
+        return ", ".join((*self.roles, *(f"[{role}]" for role in self.optional)))
+
+    def check_count(self, columns: Sequence[str]) -> None:
+        """Raises: StudyError for too few columns, or too many."""
+        if not len(self.roles) <= len(columns) <= len(self.all_roles):
+            raise StudyError(
+                f"the {self.title} takes the columns {self.takes}; got {', '.join(columns)}"
+            )
+
+    def check(self, axes: Sequence[CountedAxis]) -> None:
+        """Raises: StudyError where a field does not fit its role. Args: axes: one for a role."""
+        for role, axis in zip(self.all_roles, axes, strict=False):
+            if role in self.numeric and axis.words:
+                raise StudyError(
+                    f"the {self.title} needs numbers as its {role}, and {axis.field!r} has "
+                    f"categories; take another field, or the histogram of this one"
+                )
+            if role in self.two_cells and cells_of(axis) != 2:
+                raise StudyError(
+                    f"the {role} of the {self.title} has two values, and {axis.field!r} has "
+                    f"{cells_of(axis):,} cells; write categories = [NO, YES], one cut point, or "
+                    f"the bounds 0 and 1 with whole = true"
+                )
+
+    def quoted(self, answer: CountsAnswer) -> list[Number]:
+        """The numbers that a report shows: one, or one for each group; none without a headline."""
+        name = self.headline
+        return [each for each in answer.numbers if name and each.name.startswith(name)]
+
 
 SURVIVAL = ("time", "event")
 NELSON_AALEN = "nelson_aalen"
-SPECIFICITY = 0.9
+P_VALUE = "p-value"
 DEPENDENT = (
-    "a person may have several records, which depend on each other: intervals for the population "
-    "and p-values take all records as independent, and do not hold here"
+    "a person may have several records, which depend on each other: there is no interval for the "
+    "population and no p-value, because both need independent records"
 )
 """A note of every answer where a person has more than one record."""
+_LOGRANK = CountedStatistic(
+    "log-rank test",
+    lambda table, level, *axes: compare_groups(table, LOGRANK, *axes),
+    (*SURVIVAL, "group"),
+    two_cells=("event",),
+    numeric=("time",),
+    headline=P_VALUE,
+)
 COUNTED = {
-    "counts": CountedStatistic("table of counts", ("x",), ("y", "z")),
-    "histogram": CountedStatistic("histogram", ("x",)),
+    "counts": CountedStatistic("table of counts", histogram, ("x",), ("y", "z")),
+    "histogram": CountedStatistic("histogram", histogram, ("x",)),
     "ecdf": CountedStatistic(
-        "distribution function",
-        ("x",),
-        numeric=("x",),
-        headline="median",
+        "distribution function", ecdf, ("x",), numeric=("x",), headline="median"
     ),
     "quantiles": CountedStatistic(
-        "median and quartiles",
-        ("x",),
-        numeric=("x",),
-        headline="median",
+        "median and quartiles", quantiles, ("x",), numeric=("x",), headline="median"
     ),
     "contingency": CountedStatistic(
         "contingency table",
+        lambda table, level, *axes: contingency(table, *axes, level),
         ("x", "y"),
         headline="Cramér's V",
     ),
     "roc": CountedStatistic(
         "ROC curve",
+        roc,
         ("score", "label"),
         two_cells=("label",),
         numeric=("score",),
         headline="area under the curve",
     ),
     "kaplan_meier": CountedStatistic(
-        "Kaplan–Meier curve",
-        SURVIVAL,
-        ("group",),
-        ("event",),
-        ("time",),
-        "median",
+        "Kaplan–Meier curve", kaplan_meier, SURVIVAL, ("group",), ("event",), ("time",), "median"
     ),
-    LOGRANK: CountedStatistic(
-        "log-rank test",
-        (*SURVIVAL, "group"),
-        two_cells=("event",),
-        numeric=("time",),
-        headline="p-value",
-    ),
-    GEHAN: CountedStatistic(
-        "Gehan's test",
-        (*SURVIVAL, "group"),
-        two_cells=("event",),
-        numeric=("time",),
-        headline="p-value",
+    LOGRANK: _LOGRANK,
+    GEHAN: replace(
+        _LOGRANK,
+        title="Gehan's test",
+        answer=lambda table, level, *axes: compare_groups(table, GEHAN, *axes),
     ),
     "qq": CountedStatistic(
-        "quantiles of two groups",
-        ("x", "group"),
-        two_cells=("group",),
-        numeric=("x",),
+        "quantiles of two groups", qq, ("x", "group"), two_cells=("group",), numeric=("x",)
     ),
 }
 """Name in a study → the statistic. A column's cells are bins or categories."""
+ASKED = {
+    **COUNTED,
+    NELSON_AALEN: replace(
+        COUNTED["kaplan_meier"], title="Nelson–Aalen curve", answer=nelson_aalen, headline=""
+    ),
+}
+"""The same, with what a table answers and no study names."""
 
 
 @dataclass(frozen=True)
@@ -121,53 +155,43 @@ class Asker:
             "run a study of counts over this field, too"
         )
 
-    def group(self, field: str | None) -> int | None:
-        """The axis of an optional group."""
-        is_there = field is not None or len(self.table.report.axes) > 2
-        return self.place("group", field, 2) if is_there else None
-
     def ask(
         self, kind: str, level: float = 0.95, at_share: float | None = None, **fields: str | None
     ) -> CountsAnswer:
         """A curve, a table or a test.
 
-        Args: kind: a name of COUNTED, or "nelson_aalen". at_share: the specificity of a point on a
-            ROC curve, or the share of a quantile; None for the usual ones. fields: role → the field
-            that plays it.
+        Args: kind: a name of ASKED. at_share: the specificity of a point on a ROC curve, or the
+            share of a quantile; None for the usual ones. fields: role → the field that plays it.
         Raises: StudyError where the table has no such field, or the field cannot play the role.
         """
-        answer = self._answer(kind, level, at_share, fields)
-        if self.table.report.people == 1:
+        report, asked = self.table.report, ASKED[kind]
+        needed = max(len(asked.roles), len(report.axes))
+        places = [
+            self.place(role, fields.get(role), place)
+            for place, role in enumerate(asked.all_roles)
+            if place < needed or fields.get(role) is not None
+        ]
+        asked.check([report.axes[place] for place in places])
+        given = {} if at_share is None else {"share": at_share}
+        answer = asked.answer(self.table, level, *places, **given)
+        if report.people == 1:
             return answer
-        return replace(answer, notes=[*answer.notes, DEPENDENT])
+        numbers = [each for each in answer.numbers if each.name != P_VALUE]
+        return replace(
+            answer,
+            series=[_of_these_records(each) for each in answer.series],
+            numbers=[_of_these_records(each) for each in numbers],
+            notes=[*answer.notes, DEPENDENT],
+        )
 
-    def _answer(
-        self, kind: str, level: float, at_share: float | None, fields: Mapping[str, str | None]
-    ) -> CountsAnswer:
-        table = self.table
-        counted = COUNTED["kaplan_meier" if kind == NELSON_AALEN else kind]
-        at = [self.place(role, fields.get(role), place) for place, role in enumerate(counted.roles)]
-        one, other = at[0], at[-1]
-        if kind == "counts":
-            return histogram(table, level, *range(len(table.shape)))
-        if kind == "histogram":
-            return histogram(table, level, one)
-        if kind == "ecdf":
-            return ecdf(table, one, level)
-        if kind == "quantiles":
-            return quantiles(table, one, level, QUARTILES if at_share is None else (at_share,))
-        if kind == "contingency":
-            return contingency(table, one, other, level)
-        if kind == "qq":
-            return qq(table, one, other, level)
-        if kind == "roc":
-            return roc(table, one, other, level, SPECIFICITY if at_share is None else at_share)
-        if kind in (LOGRANK, GEHAN):
-            return compare_groups(table, kind, one, at[1], other)
-        group = self.group(fields.get("group"))
-        if kind == NELSON_AALEN:
-            return nelson_aalen(table, one, at[1], group, level)
-        return kaplan_meier(table, one, at[1], group, level)
+
+Shown = TypeVar("Shown", Series, Number)
+
+
+def _of_these_records(shown: Shown) -> Shown:
+    """A curve or a number without intervals for the population."""
+    kept = {kind: ends for kind, ends in shown.intervals.items() if kind in (RECORDS, BAND)}
+    return replace(shown, intervals=kept)
 
 
 def answers_of(report: CountsReport, records: int, level: float = 0.95) -> list[CountsAnswer]:
@@ -192,11 +216,11 @@ def headline(
     Returns: None where the statistic has no such number, where it has one for each group, or where
         the table leaves it open.
     """
-    name = COUNTED[report.statistic].headline
-    if not name:
+    statistic = COUNTED[report.statistic]
+    if not statistic.headline:
         return None
-    answer = answers_of(report, records)[0]
-    number = next((each for each in answer.numbers if each.name == name), None)
+    found = statistic.quoted(answers_of(report, records)[0])
+    number = next((each for each in found if each.name == statistic.headline), None)
     if number is None or number.value is None:
         return None
     low, high = number.intervals.get(RECORDS, (None, None))

@@ -37,6 +37,7 @@ from umpc.counts.answers import (
     RECORDS,
     Bounds,
     CountsAnswer,
+    Ends,
     Number,
     Series,
 )
@@ -55,7 +56,6 @@ from umpc.counts.table import (
     order_of,
     wilson,
 )
-from umpc.errors import StudyError
 from umpc.study.report import CountedAxis
 
 TINY = 1e-9
@@ -261,7 +261,6 @@ def _curve_end(whole: float, events: Floats, lost: Floats, left: float, unknown:
 
 def groups_of(table: CountTable, time: int, event: int, group: int | None) -> list[Group]:
     """One group for each category, or a single one."""
-    _check(table.report.axes, time, event)
     first, last = ends_of_bins(table.report.axes[time])
     wide = [bool(each) for each in first < last]
     if group is None:
@@ -274,18 +273,8 @@ def groups_of(table: CountTable, time: int, event: int, group: int | None) -> li
     ]
 
 
-def _check(axes: list[CountedAxis], time: int, event: int) -> None:
-    if axes[time].words:
-        raise StudyError(f"the time {axes[time].field!r} has categories, and needs numbers")
-    if cells_of(axes[event]) != 2:
-        raise StudyError(
-            f"the event {axes[event].field!r} has two cells, the first one for a censored time and "
-            f"the second one for an event; got {cells_of(axes[event])}: give it one cut point"
-        )
-
-
 def kaplan_meier(
-    table: CountTable, time: int, event: int, group: int | None, level: float
+    table: CountTable, level: float, time: int, event: int, group: int | None = None
 ) -> CountsAnswer:
     """The survival curve of each group, its median, and its mean up to the largest time.
 
@@ -341,7 +330,7 @@ def _median(curve: Series, firsts: Floats, name: str) -> Number:
     def reached(values: list[float]) -> int | None:
         return next((at for at, s in enumerate(values) if s <= 0.5 + TINY), None)
 
-    intervals: dict[str, tuple[float | None, float | None]] = {}
+    intervals: dict[str, Ends] = {}
     for kind in (RECORDS, POPULATION):
         bounds = curve.intervals[kind]
         low, high = reached(bounds.low), reached(bounds.high)
@@ -375,7 +364,7 @@ def _restricted_mean(curve: Series, firsts: Floats, name: str) -> Number:
         fallen = before + share * (np.array(values) - before)
         return float(np.sum(before * between + fallen * inside))
 
-    intervals: dict[str, tuple[float | None, float | None]] = {}
+    intervals: dict[str, Ends] = {}
     for kind, ends in ((RECORDS, BAND), (POPULATION, POPULATION)):
         bounds = curve.intervals[ends]
         intervals[kind] = under(bounds.low, 1.0), under(bounds.high, 0.0)
@@ -383,7 +372,7 @@ def _restricted_mean(curve: Series, firsts: Floats, name: str) -> Number:
 
 
 def nelson_aalen(
-    table: CountTable, time: int, event: int, group: int | None, level: float
+    table: CountTable, level: float, time: int, event: int, group: int | None = None
 ) -> CountsAnswer:
     """The cumulative hazard of each group (Nelson 1972, Aalen 1978).
 
@@ -423,7 +412,6 @@ def compare_groups(table: CountTable, kind: str, time: int, event: int, group: i
     censoring are those of the released table.
     """
     axes, n = table.report.axes, table.records
-    _check(axes, time, event)
     counts = table.onto(time, event, group)
     seen = as_paths(counts.value, n, 3)
     null = _one_hazard(seen)

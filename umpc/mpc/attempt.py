@@ -78,6 +78,7 @@ class SharedAttempt(Attempt):
             all members of the committee, and then they depend on no dealer.
         pair_noise: the law of each sum, where every edge's value gets noise of its own and is
             released alone.
+        sums: the number of sums of which every node gets a share; by default one for each kernel.
     """
 
     def __init__(
@@ -89,10 +90,12 @@ class SharedAttempt(Attempt):
         coins: Sequence[CoinToss] = (),
         pair_noise: Sequence[PairNoise] = (),
         *,
+        sums: int | None = None,
         coins_dealt: bool = False,
     ):
         super().__init__(study, members, openings)
         self._sums_ring = ring
+        self.sums = len(study.kernels) if sums is None else sums
         self.coins = tuple(coins)
         self.coins_dealt = coins_dealt
         self.pair_noise = tuple(pair_noise)
@@ -120,11 +123,6 @@ class SharedAttempt(Attempt):
         if program.word_bits > self._sums_ring.bits:
             program = compile_program(kernels, RINGS[-1], patterns, few=few)
         return program
-
-    @property
-    def sums(self) -> int:
-        """The number of sums of which every node gets a share."""
-        return len(self.study.kernels)
 
     @property
     def ring(self) -> Ring:

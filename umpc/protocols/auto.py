@@ -260,7 +260,7 @@ def grid_needs(study: Study, records: int) -> Needs:
     work = TWICE * work_seconds(grid)
     lists = 0
     if study.adversary != HONEST:
-        check_lists([records])
+        check_lists(study, [records])
         nodes = len(study.nodes)
         shape = ProofShape.of(grid.cells, records // nodes)
         # every node sends its list, and who checks gets those of the others

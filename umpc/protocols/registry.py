@@ -1,7 +1,6 @@
 """The registry: every protocol by its name, and the questions that are asked of a study's protocol.
 
-The protocols of umpc itself have one line here. All others come through entry points. Node sides
-and coordinator sides do not import this file; the processes and commands do.
+The protocols of umpc itself have one line here. All others come through entry points.
 
 *Loading.* Protocols by name: umpc's own, and those that a package brings through an entry point.
 

@@ -14,11 +14,8 @@ It is dark on light, or light on dark where the reader prefers that.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from pathlib import Path
 
-from umpc.counts.answers import ticks
-from umpc.errors import ConfigError
+from umpc.counts.answers import Picture, ticks
 from umpc.inference.matrix import CorrelationMatrix
 from umpc.inference.report_inference import Inference, ReportInterval
 from umpc.reporting.rows import (
@@ -40,61 +37,28 @@ from umpc.reporting.rows import (
 )
 from umpc.study.cost import Moment
 from umpc.study.report import Report
-from umpc.text_file import escape, write_text
+from umpc.text_file import escape
 
 PICTURE_WIDTH, LEFT, RIGHT, PICTURE_ROW, TOP = 720, 240, 30, 44, 14
 Place = Callable[[float], float]
-PICTURE_STYLE = """
-.umpc-picture {
-  --ink: #1d2733; --quiet: #5b6b7b; --line: #d5dde4; --bar: #5b8fc9; --dot: #5c1010;
-  --low: #d9814f }
-@media (prefers-color-scheme: dark) { .umpc-picture {
-  --ink: #e6ebf0; --quiet: #9fb0c0; --line: #3a4652; --bar: #3f78b5; --dot: #ffd0cb;
-  --low: #a8511f } }
-@media print { .umpc-picture {
-  --ink: #000; --quiet: #444; --line: #bbb; --bar: #5b8fc9; --dot: #5c1010; --low: #d9814f } }
-.umpc-picture text { font: 13px system-ui, sans-serif; fill: var(--ink) }
-.umpc-picture .quiet { fill: var(--quiet); font-size: 11.5px }
-@media (max-width: 600px) {
-  .umpc-picture .kind { font-size: 21px; text-anchor: start; transform: translate(-226px, -7px) }
-  .umpc-picture .quiet { font-size: 20.5px }
-  .umpc-picture .mark { transform: translateY(11px) }
-  .umpc-picture .head { font-size: 20.5px }
-  .umpc-picture .cell { font-size: 20.5px }
-}
-"""
-"""Colors, and larger text on a narrow screen: each bar's name is above the bar there."""
 
 
-@dataclass(frozen=True)
-class IntervalPicture:
-    """A picture. A notebook shows it."""
-
-    svg: str
-
-    def _repr_svg_(self) -> str:
-        return self.svg
-
-    def save(self, path: str | Path) -> Path:
-        """Write it to a file. Raises: ConfigError if that is not possible."""
-        return write_text(Path(path), self.svg, "the picture", ConfigError)
-
-
-def picture(report: Report, level: float = 0.95) -> IntervalPicture:
+def picture(report: Report, level: float = 0.95) -> Picture:
     """The estimate and its interval of each kind; the null value is a dashed line."""
     return picture_of(report, intervals_of(report, level))
 
 
-def picture_of(report: Report, intervals: Sequence[ReportInterval]) -> IntervalPicture:
+def picture_of(report: Report, intervals: Sequence[ReportInterval]) -> Picture:
     """The picture of intervals that are known already."""
     if report.estimate is None or not intervals:
-        return IntervalPicture(_svg(40, ['<text x="10" y="24">no value</text>'], "no value"))
+        shown = ['<text x="10" y="24">no value</text>']
+        return Picture.of("interval", PICTURE_WIDTH, 40, shown, "no value")
     hypothesis = Inference(report).hypothesis
     null = hypothesis.value if hypothesis and report.estimator != "total" else None
-    return IntervalPicture(_draw(report.estimate, intervals, null))
+    return _draw(report.estimate, intervals, null)
 
 
-def _draw(value: float, intervals: Sequence[ReportInterval], null: float | None) -> str:
+def _draw(value: float, intervals: Sequence[ReportInterval], null: float | None) -> Picture:
     low, high = _range(value, intervals, null)
 
     def x(at: float) -> float:
@@ -108,7 +72,7 @@ def _draw(value: float, intervals: Sequence[ReportInterval], null: float | None)
     for place, interval in enumerate(intervals):
         parts += _row(x, value, interval, TOP + PICTURE_ROW * place + PICTURE_ROW / 2)
     label = f"estimate {value:.4g} with its intervals"
-    return _svg(bottom + 26, parts, label)
+    return Picture.of("interval", PICTURE_WIDTH, bottom + 26, parts, label)
 
 
 def _range(
@@ -146,14 +110,6 @@ def _axis(x: Place, places: Sequence[float], bottom: float) -> str:
     return "".join(parts)
 
 
-def _svg(height: float, parts: Sequence[str], label: str) -> str:
-    size = f'viewBox="0 0 {PICTURE_WIDTH} {height:.0f}" role="img" aria-label="{escape(label)}"'
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="umpc-picture" {size}>'
-        f"<style>{PICTURE_STYLE}</style>{''.join(parts)}</svg>"
-    )
-
-
 # --- a matrix -------------------------------------------------------------------------------------
 
 CELL, HEAD, TILTED = 70, 150, 75
@@ -166,7 +122,7 @@ STRONGEST = 0.8
 KEY = "blue: above 0; orange with −: below 0; the stronger, the farther"
 
 
-def heat_map(matrix: CorrelationMatrix) -> IntervalPicture:
+def heat_map(matrix: CorrelationMatrix) -> Picture:
     """A square of cells: orange with a minus for values below 0, blue for those above."""
     count = len(matrix.columns)
     size = min(CELL, (PICTURE_WIDTH - HEAD - TILTED) / count)
@@ -179,13 +135,13 @@ def heat_map(matrix: CorrelationMatrix) -> IntervalPicture:
             f'x="{HEAD - 8}" y="{middle}" text-anchor="end"',
             f'transform="translate({middle} {HEAD - 8}) rotate(-60)"',
         ):
-            parts.append(f'<text class="head" {place}>{short}</text>')
+            parts.append(f"<text {place}>{short}</text>")
         for column, other in enumerate(matrix.columns):
             parts.append(_cell(matrix, row, column, size, f"{name}, {other}"))
     label = f"{matrix.statistic} of {count} columns, as a heat map"
     bottom = HEAD + size * count
-    parts.append(f'<text class="head" x="4" y="{bottom + 24:.1f}">{KEY}</text>')
-    return IntervalPicture(_svg(bottom + 34, parts, label))
+    parts.append(f'<text x="4" y="{bottom + 24:.1f}">{KEY}</text>')
+    return Picture.of("heat", PICTURE_WIDTH, bottom + 34, parts, label)
 
 
 def _cell(matrix: CorrelationMatrix, row: int, column: int, size: float, pair: str) -> str:
@@ -196,7 +152,7 @@ def _cell(matrix: CorrelationMatrix, row: int, column: int, size: float, pair: s
     shown = "none" if value is None else f"{value:.2f}".replace("-", "−")
     written = shown if len(matrix.columns) <= NUMBERS_UP_TO else "−" if (value or 0) < 0 else ""
     number = (
-        f'<text class="cell" x="{x + size / 2:.1f}" y="{y + size / 2 + 5:.1f}" '
+        f'<text x="{x + size / 2:.1f}" y="{y + size / 2 + 5:.1f}" '
         f'text-anchor="middle">{written}</text>'
     )
     return (

@@ -119,8 +119,7 @@ def _listed(names: Sequence[str]) -> str:
 def _counted_sentence(report: Report, answer: CountsAnswer) -> str:
     """The number to quote from a table of counts, of each group; else how large the table is."""
     told, counted = f"{answer.title[0].upper()}{answer.title[1:]}: ", report.counts
-    name = COUNTED[counted.statistic].headline if counted else ""
-    found = [each for each in answer.numbers if name and each.name.startswith(name)]
+    found = COUNTED[counted.statistic].quoted(answer) if counted else []
     if not found:
         size = len(counted.values) if counted else 0
         return f"{told}{size} counts of {_whom(report)}"
@@ -186,7 +185,7 @@ def describe_records(report: Report) -> str:
     told = [describe_complete(columns, report.where, several=bool(report.parts))]
     if report.missing:
         told.append(f"of the nodes that were left, without {', '.join(report.missing)}")
-    if report.protected != "one record":
+    if report.protected != "one record" and report.counts is None:
         told.append("p-values and intervals for the population take records for independent")
     return "; ".join(told)
 

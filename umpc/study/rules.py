@@ -176,15 +176,16 @@ def check_cells(study: Study, *, is_possible: bool) -> None:
     if not ends or study.split or any(one >= other for one, other in pairwise(ends)):
         raise StudyError(
             f"the estimator {PAIR_MEDIAN!r} takes the kernels of disjoint cells between ascending "
-            f"thresholds inside the possible values, and no split; take hodges_lehmann, "
-            f"hodges_lehmann_shift or theil_sen of the library, which makes them"
+            f"thresholds inside the possible values, and no split; leave thresholds and split out "
+            f"of a study of hodges_lehmann, hodges_lehmann_shift or theil_sen, which makes them"
         )
     if not is_possible or study.edge_grade != HONEST or study.settings.noise not in LAPLACE:
         raise StudyError(
             f"the cells of a pair median share epsilon under discrete Laplace noise, where "
-            f"everybody follows the protocol or tables are proved: protocol u-mpc or grid with "
-            f"noise {' or '.join(LAPLACE)}; got {study.protocol!r} with {study.settings.noise!r} "
-            f"and adversary {study.adversary!r}"
+            f"everybody follows the protocol or tables are proved; got {study.protocol!r} with "
+            f"{study.settings.noise!r} and adversary {study.adversary!r}. Take protocol u-mpc with "
+            f'noise {" or ".join(LAPLACE)} and adversary = "{HONEST}"; where nodes may lie, '
+            f'backend = "grid" has hodges_lehmann and hodges_lehmann_shift, and nothing theil_sen'
         )
 
 

@@ -100,15 +100,6 @@ def pair_interval(statistic: ReleasedStatistic, share: float, tail: float = TAIL
     return quantile_interval(statistic.law, means, statistic.ends, share, tail)
 
 
-def _pair_spread(statistic: ReleasedStatistic, error: Callable[[ErrorLaw], float]) -> float:
-    """A standard deviation of a pair median, from that of the share of pairs below it."""
-
-    def of_share(weights: Sequence[float], constant: float) -> float:
-        return error(statistic.law(list(weights), constant))
-
-    return median_spread([entry.mean for entry in statistic.sums], statistic.ends, of_share)
-
-
 def _in_own_unit(estimator: str, low: float, high: float, sets: int) -> Interval:
     """The ends of θ as ends of the statistic."""
     if estimator == "total":
@@ -168,25 +159,37 @@ def is_covered(estimator: str, statistic: ReleasedStatistic, sets: int, value: f
 def sampling_std(estimator: str, statistic: ReleasedStatistic, sets: int) -> float:
     """The standard deviation from the sampling of E, for the worst table with the released means.
 
-    It follows by the delta method. Args: as in `covering_interval`.
+    Args: as in `covering_interval`.
     """
-    if statistic.ends:
-        return _pair_spread(statistic, lambda law: law.sampling.std if law.sampling else 0.0)
-    means = [entry.mean for entry in statistic.sums]
-    found, start = contrast_of(estimator, means)
-    return _slope(estimator, means, sets) * statistic.std(*found(start))
+
+    def part(law: ErrorLaw) -> float:
+        return law.sampling.std if law.sampling else 0.0
+
+    return _std_of(estimator, statistic, sets, part)
 
 
 def population_std(estimator: str, statistic: ReleasedStatistic, sets: int) -> float:
     """The standard deviation from the drawing of the records, for the worst population.
 
-    It follows by the delta method. Args: as in `covering_interval`.
+    Args: as in `covering_interval`.
     """
-    if statistic.ends:
-        return _pair_spread(statistic, lambda law: law.normal)
+    return _std_of(estimator, statistic, sets, lambda law: law.normal)
+
+
+def _std_of(
+    estimator: str, statistic: ReleasedStatistic, sets: int, part: Callable[[ErrorLaw], float]
+) -> float:
+    """By the delta method; of a pair median, from that of the share of pairs below it.
+
+    Args: part: the standard deviation of a part of an error.
+    """
     means = [entry.mean for entry in statistic.sums]
+    if statistic.ends:
+        return median_spread(
+            means, statistic.ends, lambda *combined: part(statistic.law(*combined))
+        )
     found, start = contrast_of(estimator, means)
-    return _slope(estimator, means, sets) * statistic.law(*found(start)).normal
+    return _slope(estimator, means, sets) * part(statistic.law(*found(start)))
 
 
 def _slope(estimator: str, means: Sequence[float], sets: int) -> float:

@@ -206,11 +206,6 @@ class ReleasedStatistic:
         boxes = [entry.near(self.population) for entry in self.sums[1:]]
         return min(widest, largest_square(values, self.points[:, 1:], boxes, widest))
 
-    def std(self, weights: Sequence[float], constant: float) -> float:
-        """The standard deviation from the sampling of E, for the worst table."""
-        sampling = self.law(weights, constant).sampling
-        return sampling.std if sampling else 0.0
-
 
 def _hidden(law: ErrorLaw, entry: ReleasedSum) -> float:
     """How likely a denominator is below the limit, if its true mean is the one of `shown`.

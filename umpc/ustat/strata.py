@@ -71,19 +71,24 @@ def restricted(
     Args: category: its number, from 0.
     Raises: KernelError for an estimator that has no such form.
     """
-    if estimator not in RESTRICTED:
-        raise KernelError(
-            f"strata take a statistic whose estimator is {', '.join(RESTRICTED)}, and "
-            f"{estimator!r} came; ask for one stratum at a time by `where`"
-        )
-    condition = inside(field, category, degree)
-    return _counted([ex.Select(condition, each, _ZERO) for each in kernels], condition, estimator)
+    condition, advice = inside(field, category, degree), "ask for one stratum at a time by `where`"
+    inner = [ex.Select(condition, each, _ZERO) for each in kernels]
+    return _counted("strata take", inner, condition, estimator, advice)
 
 
 def _counted(
-    kernels: Sequence[ex.Expression], share: ex.Expression, estimator: str
+    what: str,
+    kernels: Sequence[ex.Expression],
+    share: ex.Expression,
+    estimator: str,
+    advice: str,
 ) -> tuple[tuple[ex.Expression, ...], str]:
     """The kernels, with how much a set counts where the estimator must divide by it."""
+    if estimator not in RESTRICTED:
+        raise KernelError(
+            f"{what} a statistic whose estimator is {', '.join(RESTRICTED)}, and {estimator!r} "
+            f"came; {advice}"
+        )
     found = RESTRICTED[estimator]
     return (*kernels, *([share] if found != estimator else [])), found
 
@@ -117,13 +122,9 @@ def weighted(
 
     Raises: KernelError for an estimator that has no such form.
     """
-    if estimator not in RESTRICTED:
-        raise KernelError(
-            f"weight takes a statistic whose estimator is {', '.join(RESTRICTED)}, and "
-            f"{estimator!r} came; leave weight out"
-        )
     weight = product_of(field, degree)
-    return _counted([Multiply(each, weight) for each in kernels], weight, estimator)
+    inner = [Multiply(each, weight) for each in kernels]
+    return _counted("weight takes", inner, weight, estimator, "leave weight out")
 
 
 def without_weight(kernel: ex.Expression, degree: int) -> tuple[ex.Expression, str] | None:

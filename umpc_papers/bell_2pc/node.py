@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -15,24 +14,17 @@ from umpc.protocols.u_mpc.node import INNER_CHUNK, UMpcNode
 from umpc.study.document import Study
 from umpc.ustat.cell_rows import Owners
 from umpc.ustat.clear import Columns
-from umpc_papers.bell_2pc.noise_binding import delta_of_pairs, pairs_attempt
 from umpc_papers.bell_2pc.pair_noise import apply_all, words_of
 
 
 class BellNode(UMpcNode):
     """One node, one study, one attempt. Args: as in SeedAgreement."""
 
-    _attempt_of = staticmethod(pairs_attempt)
-
     def __init__(
         self, own: Credentials, study: Study, columns: Columns, records: int, entropy: Entropy
     ):
         super().__init__(own, study, columns, records, entropy)
         self._values: dict[tuple[Owners, int], np.ndarray] = {}
-
-    @property
-    def delta(self) -> Fraction:
-        return delta_of_pairs(self.attempt.sizes)
 
     def own_noise(self, attempt: SharedAttempt) -> list[int]:
         """Nothing is added to a sum: every pair has its noise already."""

@@ -14,9 +14,7 @@ from fractions import Fraction
 from math import hypot
 from typing import Any
 
-import numpy as np
-
-from umpc.crypto.signing import Credentials, Verify
+from umpc.crypto.signing import Verify
 from umpc.dp.events import Event
 from umpc.errors import StudyError
 from umpc.planning.reference_table import ReferenceTable
@@ -24,7 +22,6 @@ from umpc.protocols.base.coordinator import CoordinatorSide
 from umpc.protocols.base.node import NodeSide
 from umpc.protocols.base.promise import PromiseTerms, to_sites_alone
 from umpc.protocols.base.protocol import Line, StudyProtocol, Variant
-from umpc.protocols.base.seed_agreement import Entropy
 from umpc.protocols.u_mpc.protocol import UMpc
 from umpc.protocols.u_mpc.settings import Law
 from umpc.study.attempt import Attempt
@@ -102,16 +99,8 @@ class BellTwoPc(UMpc):
     ) -> Attempt:
         return pairs_attempt(study, members, openings)
 
-    def node(
-        self,
-        own: Credentials,
-        study: Study,
-        columns: Mapping[str, np.ndarray],
-        records: int,
-        entropy: Entropy,
-    ) -> NodeSide:
-        kind = GroupNode if study.noise == GROUPS else BellNode
-        return kind(own, study, columns, records, entropy)
+    def node_class(self, study: Study) -> type[NodeSide]:
+        return GroupNode if study.noise == GROUPS else BellNode
 
     def coordinator(self, study: Study, verify: Verify) -> CoordinatorSide:
         return BellCoordinator(study, verify)

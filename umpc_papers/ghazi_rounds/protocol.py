@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-import numpy as np
-
-from umpc.crypto.signing import Credentials, Verify
+from umpc.crypto.signing import Verify
 from umpc.protocols.base.coordinator import CoordinatorSide
-from umpc.protocols.base.node import NodeSide
-from umpc.protocols.base.seed_agreement import Entropy
+from umpc.protocols.base.one_message import OneMessageNode
 from umpc.study.attempt import Attempt
 from umpc.study.cost import Cost
 from umpc.study.document import Study
@@ -33,15 +28,8 @@ class GhaziRoundsProtocol(CellProtocol):
     def messages(self, study: Study) -> RoundsMessages:
         return RoundsMessages(GhaziRounds(GhaziLdp(study.exact_epsilon, quantiser_of(study))))
 
-    def node(
-        self,
-        own: Credentials,
-        study: Study,
-        columns: Mapping[str, np.ndarray],
-        records: int,
-        entropy: Entropy,
-    ) -> NodeSide:
-        return RoundsNode(own, study, columns, records, entropy, self.messages(study))
+    def node_class(self, study: Study) -> type[OneMessageNode]:
+        return RoundsNode
 
     def coordinator(self, study: Study, verify: Verify) -> CoordinatorSide:
         return RoundsCoordinator(study, verify, self.messages(study))

@@ -9,7 +9,6 @@ frames_to(place, node, study, delivery)     and what either shuffler gets of it,
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from fractions import Fraction
 
 from umpc.crypto.signing import Credentials
 from umpc.errors import LocalProtocolError
@@ -21,7 +20,6 @@ from umpc.study.document import Study
 from umpc.study.messages import Frame
 from umpc.ustat.clear import Columns
 from umpc_papers.ghazi_shuffle.messages import Sealed, ShuffleMessages, shuffle_messages
-from umpc_papers.ghazi_shuffle.mixing import delta_of_mixing
 
 
 class ShuffleNode(NodeSide):
@@ -34,10 +32,6 @@ class ShuffleNode(NodeSide):
         self._messages: ShuffleMessages | None = None
         self._sealed: Sealed | None = None
         self._is_released = False
-
-    @property
-    def delta(self) -> Fraction:
-        return delta_of_mixing(self.study.exact_epsilon)
 
     def begin(self, openings: Sequence[bytes]) -> Attempt:
         """Raises: also TooFewRecords, RangeError for the numbers of records."""

@@ -6,9 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-
-from umpc.crypto.signing import Credentials, Verify
+from umpc.crypto.signing import Verify
 from umpc.planning.reference_table import PredictedError, ReferenceTable
 from umpc.protocols.base.bins import bias_of_bins
 from umpc.protocols.base.coordinator import CoordinatorSide
@@ -17,7 +15,6 @@ from umpc.protocols.base.one_message import uniform_std
 from umpc.protocols.base.one_message_protocol import describe_sets
 from umpc.protocols.base.promise import SHUFFLERS, PromiseTerms, Trust
 from umpc.protocols.base.protocol import ExactKind, HelperSide, Line, StudyProtocol, Trial
-from umpc.protocols.base.seed_agreement import Entropy
 from umpc.study import messages as m
 from umpc.study.attempt import Attempt
 from umpc.study.cost import Cost
@@ -32,7 +29,7 @@ from umpc_papers.ghazi_shuffle.mixing import delta_of_mixing
 from umpc_papers.ghazi_shuffle.node import ShuffleNode, frames_to
 from umpc_papers.ghazi_shuffle.settings import GhaziShuffleSettings, check_settings
 from umpc_papers.ghazi_shuffle.split_mix import LEAST_USERS
-from umpc_papers.local.settings import constant_cells, described, read_bins, with_usual_bins
+from umpc_papers.local.settings import constant_cells, described, with_usual_bins
 
 TRIAL_RECORDS = 250
 """The records of a trial run, where every node then has enough to be shuffled."""
@@ -42,9 +39,6 @@ class GhaziShuffleProtocol(StudyProtocol):
     """Noisy counts of cells, through two shufflers."""
 
     settings: type[Settings] = GhaziShuffleSettings
-
-    def read_settings(self, entries: Mapping[str, Any], nodes: int, epsilon: str) -> Settings:
-        return super().read_settings(read_bins(entries), nodes, epsilon)
 
     def complete(self, study: Study) -> Study:
         return with_usual_bins(study)
@@ -93,15 +87,8 @@ class GhaziShuffleProtocol(StudyProtocol):
 
         return ShufflerAttempt(attempt, name, seed, {})
 
-    def node(
-        self,
-        own: Credentials,
-        study: Study,
-        columns: Mapping[str, np.ndarray],
-        records: int,
-        entropy: Entropy,
-    ) -> NodeSide:
-        return ShuffleNode(own, study, columns, records, entropy)
+    def node_class(self, study: Study) -> type[NodeSide]:
+        return ShuffleNode
 
     def coordinator(self, study: Study, verify: Verify) -> CoordinatorSide:
         return ShuffleCoordinator(study, verify)

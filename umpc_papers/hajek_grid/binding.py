@@ -72,18 +72,6 @@ FACTOR = 2
 """Shares are of twice each sum."""
 
 
-class HajekAttempt(GridAttempt):
-    """An attempt of two sums, of which the second one waits for a question."""
-
-    sums = SUMS
-
-
-class DealerlessHajekAttempt(DealerlessAttempt):
-    """An attempt of two sums without a dealer."""
-
-    sums = SUMS
-
-
 @dataclass(frozen=True, eq=False)
 class HajekGrid:
     """A study's table with both sums as forms of it, and the projections."""
@@ -170,13 +158,17 @@ def hajek_ring(sizes: Sizes) -> Ring:
 def hajek_attempt(
     study: Study, members: Sequence[Member], openings: Sequence[bytes]
 ) -> GridAttempt:
-    """The attempt of these members and openings. Raises: RemoteProtocolError, RangeError."""
+    """The attempt of two sums, of which the second one waits for a question.
+
+    Raises: RemoteProtocolError, RangeError.
+    """
     ring = hajek_ring(Sizes.of(study, members))
     grid = hajek_grid_of(study).grid
+    kind: type[GridAttempt] = GridAttempt
     if study.preprocessing == "none":
         check_transfers(study, members, grid, ring.bits - 1)
-        return DealerlessHajekAttempt(study, members, openings, ring, grid)
-    return HajekAttempt(study, members, openings, ring, grid)
+        kind = DealerlessAttempt
+    return kind(study, members, openings, ring, grid, sums=SUMS)
 
 
 def question_of(shares: Sequence[bytes]) -> bytes:

@@ -29,7 +29,6 @@ from umpc.study.sizes import Sizes
 from umpc_papers.hajek_grid.binding import (
     FACTOR,
     bound_of,
-    hajek_attempt,
     hajek_ring,
     squares_law,
     value_law,
@@ -45,7 +44,6 @@ class TwoStepNode(UMpcNode):
     _held: int | None = None
     told = b""
     _recalled: Sizes | None = None
-    _attempt_of = staticmethod(hajek_attempt)
 
     def own_noise(self, attempt: SharedAttempt) -> list[int]:
         """The noise of the squares. That of the sum follows when its size is known."""

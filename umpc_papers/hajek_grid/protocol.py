@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from umpc.crypto.signing import Credentials, Verify
+from umpc.crypto.signing import Verify
 from umpc.dp.events import Event
 from umpc.mpc.chunks import require
 from umpc.planning.reference_table import PredictedError, ReferenceTable
@@ -18,7 +18,6 @@ from umpc.protocols.base.coordinator import CoordinatorSide
 from umpc.protocols.base.node import NodeSide
 from umpc.protocols.base.promise import PromiseTerms
 from umpc.protocols.base.protocol import Line, StudyProtocol, Variant
-from umpc.protocols.base.seed_agreement import Entropy
 from umpc.protocols.grid.attempt import GridAttempt
 from umpc.protocols.grid.coarse import check_coarse
 from umpc.protocols.grid.protocol import GridProtocol
@@ -95,16 +94,8 @@ class HajekGridProtocol(GridProtocol):
     ) -> Attempt:
         return hajek_attempt(study, members, openings)
 
-    def node(
-        self,
-        own: Credentials,
-        study: Study,
-        columns: Mapping[str, np.ndarray],
-        records: int,
-        entropy: Entropy,
-    ) -> NodeSide:
-        kind = DealerlessHajekNode if study.preprocessing == "none" else HajekGridNode
-        return kind(own, study, columns, records, entropy)
+    def node_class(self, study: Study) -> type[NodeSide]:
+        return DealerlessHajekNode if study.preprocessing == "none" else HajekGridNode
 
     def coordinator(self, study: Study, verify: Verify) -> CoordinatorSide:
         return HajekGridCoordinator(study, verify)

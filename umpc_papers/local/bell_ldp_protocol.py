@@ -9,17 +9,13 @@ from functools import partial
 from math import sqrt
 from typing import Any
 
-import numpy as np
-
-from umpc.crypto.signing import Credentials, Verify
+from umpc.crypto.signing import Verify
 from umpc.dp.events import Event, PureEvent
 from umpc.planning.reference_table import PredictedError, ReferenceTable
 from umpc.protocols.base.bins import bias_of_bins
 from umpc.protocols.base.coordinator import CoordinatorSide
-from umpc.protocols.base.node import NodeSide
-from umpc.protocols.base.one_message import OneMessage
+from umpc.protocols.base.one_message import OneMessage, OneMessageNode
 from umpc.protocols.base.protocol import Line, Variant
-from umpc.protocols.base.seed_agreement import Entropy
 from umpc.study.attempt import Attempt
 from umpc.study.cost import Cost
 from umpc.study.document import Study
@@ -100,17 +96,11 @@ class BellLdpProtocol(CellProtocol):
             return ()
         return tuple(map(PureEvent, split_epsilon(study)))
 
-    def node(
-        self,
-        own: Credentials,
-        study: Study,
-        columns: Mapping[str, np.ndarray],
-        records: int,
-        entropy: Entropy,
-    ) -> NodeSide:
-        if is_adaptive(study):
-            return RoundsNode(own, study, columns, records, entropy, adaptive_messages(study))
-        return super().node(own, study, columns, records, entropy)
+    def node_class(self, study: Study) -> type[OneMessageNode]:
+        return RoundsNode if is_adaptive(study) else super().node_class(study)
+
+    def given_to_node(self, study: Study) -> tuple[Any, ...]:
+        return (adaptive_messages(study),) if is_adaptive(study) else super().given_to_node(study)
 
     def coordinator(self, study: Study, verify: Verify) -> CoordinatorSide:
         if is_adaptive(study):

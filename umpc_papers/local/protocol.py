@@ -35,7 +35,6 @@ from umpc_papers.local.settings import (
     constant_cells,
     described,
     quantiser_of,
-    read_bins,
     with_usual_bins,
 )
 from umpc_papers.local.tuning import best_bins, best_levels
@@ -96,9 +95,6 @@ class LocalProtocol(RecordProtocol):
 
 class CellProtocol(LocalProtocol):
     """Records become cells: what all protocols of cells share."""
-
-    def read_settings(self, entries: Mapping[str, Any], nodes: int, epsilon: str) -> Settings:
-        return super().read_settings(read_bins(entries), nodes, epsilon)
 
     def complete(self, study: Study) -> Study:
         return with_usual_bins(study)

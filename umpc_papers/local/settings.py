@@ -10,7 +10,6 @@ from typing import Annotated
 import numpy as np
 
 from umpc.errors import StudyError, UmpcError
-from umpc.protocols.base.bins import read_bins as read_bins
 from umpc.study.document import Study
 from umpc.study.parts import FieldBins
 from umpc.study.rules import check_between_0_and_1, check_choice

@@ -15,10 +15,15 @@ umpc_histogram <- function(result) answer_of(result, c("histogram", "contingency
 
 umpc_quantiles <- function(result) answer_of(result, c("quantiles", "ecdf"))
 
+umpc_qq <- function(result) answer_of(result, "qq")
+
 # A test: an object of class htest.
 umpc_counts_test <- function(result) {
   answer <- answer_of(result, c("logrank", "gehan", "contingency"))
   numbers <- answer$numbers
+  if (!"p-value" %in% rownames(numbers)) {
+    fail(sprintf("%s: %s", answer$title, utils::tail(answer$notes, 1)))
+  }
   structure(
     list(
       statistic = c("X-squared" = numbers["chi-squared", "value"]),
@@ -42,7 +47,11 @@ answer_of <- function(result, kinds) {
       paste(kinds, collapse = " or "), if (length(told)) paste(told, collapse = ", ") else "none"
     ))
   }
-  answer <- found[[1]]
+  counted(found[[1]])
+}
+
+# One answer of a report.
+counted <- function(answer) {
   structure(
     list(
       kind = answer$kind, title = answer$title, level = answer$level, notes = unlist(answer$notes),
@@ -90,45 +99,59 @@ point_table <- function(series) {
 print.umpc_counted <- function(x, digits = 4, ...) {
   cat(sprintf("%s, intervals of %s %%\n", x$title, format(100 * x$level)))
   if (nrow(x$numbers) > 0) {
-    cat("lower and upper are for these records, the others for the population\n")
-    print(signif(x$numbers, digits))
+    of_population <- !all(is.na(x$numbers[c("population_lower", "population_upper")]))
+    cat(
+      "lower and upper are for these records",
+      if (of_population) ", the others for the population", "\n",
+      sep = ""
+    )
+    print(signif(x$numbers[if (of_population) 1:5 else 1:3], digits), ...)
   }
   if (!is.null(x$points)) {
     cat(sprintf("%d points; summary() has them\n", nrow(x$points)))
   }
   for (note in x$notes) {
-    cat(note, "\n")
+    cat(note, "\n", sep = "")
   }
   invisible(x)
 }
 
-# The points of all curves, as a data frame.
-summary.umpc_counted <- function(object, ...) object$points
+# The points of all curves, as a data frame; the numbers where there is no curve.
+summary.umpc_counted <- function(object, ...) {
+  if (is.null(object$points)) object$numbers else object$points
+}
+
+# Text that the fonts of every device have.
+plain <- function(text) gsub("[\u2013\u2212]", "-", text)
 
 plot.umpc_counted <- function(x, ...) {
   points <- x$points
   if (is.null(points)) {
     fail(sprintf("%s has no curve to draw", x$title))
   }
+  # the caller's own titles and limits come first
+  draw <- function(drawing, ...) do.call(drawing, utils::modifyList(list(...), asked))
+  asked <- list(...)
   if (identical(x$form, "bars")) {
-    middle <- graphics::barplot(
-      points$value,
-      names.arg = points$label, main = x$title, ylab = x$labels[2],
-      ylim = c(0, max(points$upper, points$value, na.rm = TRUE)), col = "steelblue", ...
+    middle <- draw(
+      graphics::barplot,
+      height = points$value, names.arg = plain(points$label), main = plain(x$title),
+      ylab = x$labels[2], ylim = c(0, max(points$upper, points$value, 1, na.rm = TRUE)),
+      col = "steelblue"
     )
     graphics::segments(middle, points$lower, middle, points$upper)
     return(invisible(x))
   }
+  is_path <- identical(x$form, "path")
   curves <- split(points, factor(points$curve, unique(points$curve)))
-  if (identical(x$form, "path")) {
-    curves <- curves[1]
-  }
+  curves <- if (is_path) curves[1] else lapply(curves, from_start, x$kind)
   shown <- do.call(rbind, curves)
-  graphics::plot.default(
-    range(shown$x), range(0, shown$value, shown$band_upper, na.rm = TRUE),
-    type = "n", xlab = x$labels[1], ylab = x$labels[2], main = x$title, ...
+  draw(
+    graphics::plot.default,
+    x = range(shown$x), y = range(0, shown$value, shown$band_upper, na.rm = TRUE),
+    type = "n", xlab = plain(x$labels[1]), ylab = plain(x$labels[2]), main = plain(x$title)
   )
-  type <- if (identical(x$form, "path")) "l" else "s"
+  type <- if (is_path) "l" else "s"
   colors <- grDevices::hcl.colors(max(2, length(curves)), "Dark 2")
   for (place in seq_along(curves)) {
     one <- curves[[place]]
@@ -137,7 +160,18 @@ plot.umpc_counted <- function(x, ...) {
     graphics::lines(one$x, one$band_upper, type = type, col = colors[place], lty = 2)
   }
   if (length(curves) > 1) {
-    graphics::legend("topright", legend = names(curves), col = colors, lwd = 2, bty = "n")
+    graphics::legend(
+      "topright",
+      legend = plain(names(curves)), col = colors, lwd = 2, bty = "n"
+    )
   }
   invisible(x)
+}
+
+# A curve of steps from its start on: survival begins at 1, all others at 0.
+from_start <- function(points, kind) {
+  first <- points[1, ]
+  first$x <- min(0, first$x)
+  first[c("value", "band_lower", "band_upper")] <- if (kind == "kaplan_meier") 1 else 0
+  rbind(first, points)
 }

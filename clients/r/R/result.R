@@ -199,6 +199,15 @@ confint.umpc_result <- function(object, parm, level = 0.95, kind = "population",
 }
 
 print.umpc_result <- function(x, ...) {
+  answers <- x$report$answers
+  if (length(answers) > 0) {
+    cat(sprintf("\n\t%s\n\ndata:  %s\n", x$method, x$data.name))
+    for (answer in answers) {
+      cat("\n")
+      print(counted(answer), ...)
+    }
+    return(invisible(x))
+  }
   usual <- x
   class(usual) <- "htest"
   lines <- utils::capture.output(print(usual, ...))
@@ -218,6 +227,10 @@ print.umpc_result <- function(x, ...) {
 }
 
 plot.umpc_result <- function(x, ...) {
+  if (length(x$report$answers) > 0) {
+    plot(counted(x$report$answers[[1]]), ...)
+    return(invisible(x))
+  }
   intervals <- rev(x$report$inference$intervals)
   rows <- seq_along(intervals)
   low <- vapply(intervals, function(each) each$low, 0)

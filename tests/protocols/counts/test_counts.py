@@ -302,6 +302,12 @@ def test_a_plan_says_the_noise_of_a_count_and_of_other_laws():
     assert set(told) == {"noise of a count", 'noise = "in_mpc"', 'noise = "distributed"'}
 
 
+def test_a_plan_says_that_records_of_one_person_allow_no_p_value():
+    persons = counts_study("logrank", person="who", records_per_person=3, **THREE)
+    assert "no p-value" in plan_lines(persons, "99,99,99")["persons"]
+    assert "persons" not in plan_lines(counts_study("logrank", **THREE), "99,99,99")
+
+
 def test_a_plan_offers_no_committee_where_nodes_lie():
     told = plan_lines(counts_study(epsilon=1, adversary="lying_nodes"), "99,99,99")
     assert 'noise = "in_mpc"' not in told
@@ -334,7 +340,10 @@ def test_a_plan_says_which_epsilon_would_tell_something():
 def test_more_cells_than_records_are_allowed_and_said():
     attempt = attempt_over(counts_study(epsilon=1), "9,9,12")
     said = dict(protocol_of(attempt.study).describe_run(attempt))
-    assert said["counts"] == "40 of 30 records" and "more than there are records" in said[""]
+    assert said["counts"] == "40 of 30 records"
+    assert said["many counts"].startswith("40, more than there are records")
+    few = attempt_over(attempt.study, "90,90,120")
+    assert "many counts" not in dict(protocol_of(few.study).describe_run(few))
 
 
 def test_a_predicted_error_is_that_of_the_statistics_number():
@@ -357,7 +366,7 @@ REFUSED = [
     ({"columns": ["time", "time"]}, "1 to 3 different fields"),
     ({"columns": ["time", "age"]}, "uses field 'age'.*add the field"),
     ({"columns": ["time"], "fields": [TIME]}, "takes the columns time, event"),
-    ({"statistic": "roc", **THREE}, "roc takes the columns score, label; got time, event, group"),
+    ({"statistic": "roc", **THREE}, "ROC curve takes the columns score, label; got time, event, g"),
     ({"columns": ["event", "time"]}, "needs numbers as its time"),
     ({"columns": ["time", "group"], "fields": [TIME, GROUP]}, "has two values, and 'group' has 3"),
     ({"fields": [WIDE, EVENT]}, "100,000 values.*bins = {time = 100}"),

@@ -337,9 +337,8 @@ REFUSED = [
 @pytest.mark.parametrize(("changes", "reason"), REFUSED)
 def test_a_setting_without_a_promise_is_refused_with_what_to_take(changes, reason):
     facts = {"adversary": LYING_NODES, **changes}
-    instead = "a statistic of pairs" if "degree" in changes else 'backend = "shared"'
-    instead = f'(?s){reason}.*Change that, take {instead}.*or adversary = "honest"'
-    assert_refused(grid_study(**facts), StudyError, instead)
+    told = f'(?s){reason}.*take adversary = "honest"'
+    assert_refused(grid_study(**facts), StudyError, told)
 
 
 def test_power_a_cell_of_no_record_has_values_beyond_the_kernels_range():
@@ -383,7 +382,8 @@ def test_forms_of_triples_stay_in_the_kernels_range_and_their_rows_in_their_boun
 @pytest.mark.parametrize("name", sorted(BEYOND))
 def test_statistics_without_such_a_table_are_refused_with_what_to_take(name):
     study = lying(library_study_of(name, 2))
-    with pytest.raises(StudyError, match=r'take backend = "shared".*or adversary = "honest"'):
+    told = 'nothing has it where nodes may lie; take adversary = "honest" and backend = "shared"'
+    with pytest.raises(StudyError, match=told):
         checked(study)
 
 

@@ -192,6 +192,8 @@ class NodeAggregation(Protocol):
 class NodeSide(SeedAgreement, ABC):
     """One node's part of one attempt. Args: as in SeedAgreement."""
 
+    protocol: Any
+    """The study's `StudyProtocol`, which makes this side and has the coordinator's, too."""
     _attempt: Attempt | None = None
 
     @property
@@ -221,13 +223,10 @@ class NodeSide(SeedAgreement, ABC):
         """The attempt, once. Raises: also TooFewRecords, RangeError."""
         if self._attempt is not None:
             raise LocalProtocolError("begin comes once, after agree")
-        attempt = self._make_attempt(openings)
+        attempt: Attempt = self.protocol.attempt(self.study, self._agreed(openings), openings)
         # spec/joint_seed.py, `prepare`
         _ = attempt.sizes.edges  # too few records are refused before anything is charged
         return attempt
-
-    def _make_attempt(self, openings: Sequence[bytes]) -> Attempt:
-        return Attempt(self.study, self._agreed(openings), openings)
 
     def sign_attempt(self) -> bytes:
         """The node's signature of the attempt, which it has prepared."""
@@ -244,9 +243,10 @@ class NodeSide(SeedAgreement, ABC):
         self._check_signatures("this attempt", statement, signatures, "evaluate")
 
     @property
-    @abstractmethod
     def delta(self) -> Fraction:
         """δ of the release, which the ledger reserves before any record is looked at."""
+        found: Fraction = self.protocol.delta(self.attempt.sizes)
+        return found
 
     @abstractmethod
     def own_steps(self) -> Iterator[None]:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from fractions import Fraction
 from math import inf, nan
 from typing import Protocol
 
@@ -182,10 +181,6 @@ class OneMessageNode(NodeSide):
     def begin(self, openings: Sequence[bytes]) -> Attempt:
         self._attempt = self._begin(openings)
         return self._attempt
-
-    @property
-    def delta(self) -> Fraction:
-        return self.study.exact_delta
 
     def own_steps(self) -> Iterator[None]:
         """The message, at one step."""

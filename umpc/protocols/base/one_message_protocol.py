@@ -10,15 +10,13 @@ record. A report says no more than the estimate.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
-import numpy as np
-
-from umpc.crypto.signing import Credentials, Verify
+from umpc.crypto.signing import Verify
 from umpc.errors import AlreadyReleased, EncodingError, RemoteProtocolError
 from umpc.planning.reference_table import PredictedError, ReferenceTable
 from umpc.protocols.base.coordinator import CoordinatorSide, counts_of
-from umpc.protocols.base.node import NodeSide
 from umpc.protocols.base.one_message import (
     MessageEstimate,
     OneMessage,
@@ -27,7 +25,6 @@ from umpc.protocols.base.one_message import (
     uniform_std,
 )
 from umpc.protocols.base.protocol import ExactKind, Line, StudyProtocol, Trial
-from umpc.protocols.base.seed_agreement import Entropy
 from umpc.study import messages as m
 from umpc.study.attempt import Attempt
 from umpc.study.cost import NO_COST, Cost, Measured
@@ -156,16 +153,8 @@ class OneMessageProtocol(StudyProtocol):
     def messages(self, study: Study) -> OneMessage:
         """The messages of a checked study. Raises: InvalidEpsilon, StudyError."""
 
-    def node(
-        self,
-        own: Credentials,
-        study: Study,
-        columns: Mapping[str, np.ndarray],
-        records: int,
-        entropy: Entropy,
-    ) -> NodeSide:
-        kind = self.node_class(study)
-        return kind(own, study, columns, records, entropy, self.messages(study))
+    def given_to_node(self, study: Study) -> tuple[Any, ...]:
+        return (self.messages(study),)
 
     def node_class(self, study: Study) -> type[OneMessageNode]:
         return OneMessageNode

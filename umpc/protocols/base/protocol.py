@@ -31,6 +31,7 @@ from umpc.dp.events import Event
 from umpc.errors import EncodingError, LocalProtocolError, StudyError
 from umpc.mpc.chunks import Chunk
 from umpc.planning.reference_table import PredictedError, ReferenceTable
+from umpc.protocols.base.bins import read_bins
 from umpc.protocols.base.coordinator import CoordinatorSide
 from umpc.protocols.base.promise import (
     NOBODY,
@@ -193,7 +194,7 @@ class StudyProtocol(ABC):
 
         Raises: StudyError that names the key.
         """
-        return read_settings(self.settings, entries)
+        return read_settings(self.settings, read_bins(entries))
 
     def read_lists(
         self, entries: Mapping[str, Any], read: Callable[[str], tuple[str, int]]
@@ -497,7 +498,14 @@ class StudyProtocol(ABC):
         entropy: Entropy,
     ) -> NodeSide:
         """One node's part. Args: as in SeedAgreement."""
-        return self.node_class(study)(own, study, columns, records, entropy)
+        kind, more = self.node_class(study), self.given_to_node(study)
+        side = kind(own, study, columns, records, entropy, *more)
+        side.protocol = self
+        return side
+
+    def given_to_node(self, study: Study) -> tuple[Any, ...]:
+        """What the class of a node's part takes beside the arguments of `node`."""
+        return ()
 
     def node_class(self, study: Study) -> type[NodeSide]:
         """The class of a node's part, loaded where a node needs it."""

@@ -15,13 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from fractions import Fraction
 from math import ceil, prod
 from typing import Any
 
 import numpy as np
 
 from umpc.counts import COUNTED, headline
+from umpc.counts.statistics import DEPENDENT
 from umpc.counts.table import law_of_noise, uniform
 from umpc.crypto.prg import Stream
 from umpc.crypto.signing import Verify, verify_nobody
@@ -30,11 +30,11 @@ from umpc.dp.distributed_gaussian import GaussianShare
 from umpc.errors import StudyError
 from umpc.mpc.attempt import SharedAttempt
 from umpc.planning.reference_table import PredictedError, ReferenceTable
-from umpc.protocols.base.bins import limits_of_bins, read_bins
+from umpc.protocols.base.bins import limits_of_bins
 from umpc.protocols.base.coordinator import CoordinatorSide
 from umpc.protocols.base.node import NodeSide
 from umpc.protocols.base.promise import PromiseTerms
-from umpc.protocols.base.protocol import ExactKind, Line, StudyProtocol, Variant
+from umpc.protocols.base.protocol import ExactKind, Line, StudyProtocol
 from umpc.protocols.counts.settings import (
     MOST_IN_MPC,
     PLAIN,
@@ -52,8 +52,7 @@ from umpc.protocols.counts.settings import (
     with_noise,
 )
 from umpc.protocols.u_mpc.node import UMpcNode
-from umpc.protocols.u_mpc.noise_binding import check_edges, coins_of, delta_of_sums, ring_for
-from umpc.protocols.u_mpc.protocol import UMpc, UMpcCoordinator
+from umpc.protocols.u_mpc.protocol import JointSums, UMpcCoordinator
 from umpc.protocols.u_mpc.settings import Law, noisy_sums
 from umpc.study.attempt import Attempt
 from umpc.study.cost import Measured
@@ -62,7 +61,7 @@ from umpc.study.making_report import impossible, sum_range
 from umpc.study.parts import FieldText
 from umpc.study.report import CountsReport, Report, SumReport
 from umpc.study.settings import HONEST, Settings
-from umpc.study.sizes import ClassCounts, Member, Sizes
+from umpc.study.sizes import ClassCounts, Sizes
 from umpc.ustat.cell_rows import Owners
 from umpc.ustat.clear import Columns
 from umpc.ustat.error_law import ErrorLaw, Noise
@@ -92,22 +91,13 @@ MOST_CUTS = 40
 """Cut points that a description lists; of more it tells the first ones and the last one."""
 
 
-class CountsProtocol(UMpc):
+class CountsProtocol(JointSums):
     """Noisy counts of records in cells of up to three fields, as one table."""
 
     settings: type[Settings] = CountsSettings
     samplings = ("balanced",)
     takes_several = False
-    estimates_variance = False
-    usual_of_grade = StudyProtocol.usual_of_grade
-    usual_of_degree = StudyProtocol.usual_of_degree
-    with_less_noise = StudyProtocol.with_less_noise
-    describe_gain = StudyProtocol.describe_gain
     check_ahead = StudyProtocol.check_ahead
-    events = StudyProtocol.events
-    """None: the table counts with its ε and δ, in every composition."""
-    known_events = StudyProtocol.known_events
-    carried = StudyProtocol.carried
 
     def numbers_records(self, study: Study) -> bool:
         return False  # counts are the same in any order
@@ -130,9 +120,6 @@ class CountsProtocol(UMpc):
 
     def sure_statistic(self, study: Study) -> str:
         return study.statistic
-
-    def read_settings(self, entries: Mapping[str, Any], nodes: int, epsilon: str) -> Settings:
-        return StudyProtocol.read_settings(self, read_bins(entries), nodes, epsilon)
 
     def complete(self, study: Study) -> Study:
         return with_noise(study)
@@ -191,11 +178,7 @@ class CountsProtocol(UMpc):
         return "the value on these records' cells"
 
     def describe_run(self, attempt: Attempt) -> Iterator[Line]:
-        study, records = attempt.study, attempt.sizes.records
-        counts = size_of(study)
-        yield "counts", f"{counts:,} of {records:,} records"
-        if counts > records:
-            yield "", "more than there are records: most cells are empty, and all have noise"
+        yield "counts", f"{size_of(attempt.study):,} of {attempt.sizes.records:,} records"
         yield from self.compare_noise(attempt)
         cost = self.cost(attempt)
         yield "rounds", f"{cost.rounds}, the reveal included"
@@ -203,6 +186,11 @@ class CountsProtocol(UMpc):
 
     def compare_noise(self, attempt: Attempt) -> Iterator[Line]:
         study, records = attempt.study, attempt.sizes.records
+        if (counts := size_of(study)) > records:
+            told = f"{counts:,}, more than there are records: most are 0, and all have noise"
+            yield "many counts", told
+        if changing(study)[0] > 1:
+            yield "persons", DEPENDENT
         law, half = law_of(study), half_width(law_of(study))
         told = f"standard deviation {law.std:.4g}, within {half:,} in 95 % of all cases"
         yield "noise of a count", told
@@ -224,19 +212,11 @@ class CountsProtocol(UMpc):
     # --- privacy and sides ---------------------------------------------------------------------
 
     def noise(self, sizes: Sizes) -> Sequence[Law]:
-        """The noise of a count, for the study's one kernel."""
+        """The noise of a count, which is at most n, as the sum of the study's one kernel is."""
         return (law_of(sizes.study),)
 
     def sums(self, study: Study) -> int:
         return size_of(study)
-
-    def delta(self, sizes: Sizes) -> Fraction:
-        return delta_of(sizes)
-
-    def attempt(
-        self, study: Study, members: Sequence[Member], openings: Sequence[bytes]
-    ) -> Attempt:
-        return counts_attempt(study, members, openings)
 
     def node_class(self, study: Study) -> type[NodeSide]:
         return CountsNode
@@ -286,10 +266,6 @@ class CountsProtocol(UMpc):
     def exact_over_edges(self) -> ExactKind:
         return "bins"
 
-    def variants(self, error: float | None) -> Iterator[Variant]:
-        """None: no other protocol releases a table."""
-        yield from ()
-
 
 def half_width(law: Law) -> int:
     """The least number that a count's noise stays within in 95 % of all cases, about."""
@@ -297,42 +273,11 @@ def half_width(law: Law) -> int:
     return ceil(ErrorLaw([noise], [1.0]).central(TAIL)[1])
 
 
-# --- attempt and node -----------------------------------------------------------------------------
-
-
-class CountsAttempt(SharedAttempt):
-    """An attempt whose nodes have a share of every count."""
-
-    @property
-    def sums(self) -> int:
-        return size_of(self.study)
-
-
-def counts_attempt(
-    study: Study, members: Sequence[Member], openings: Sequence[bytes]
-) -> CountsAttempt:
-    """The attempt of these members and openings. Raises: RemoteProtocolError, RangeError."""
-    sizes = Sizes.of(study, members)
-    check_edges(sizes)
-    law = law_of(study)
-    # a count is at most n, and so is the kernel's sum
-    ring = ring_for(sizes, [law.tail_bound()])
-    return CountsAttempt(study, members, openings, ring, coins_of([law] * size_of(study)))
-
-
-def delta_of(sizes: Sizes) -> Fraction:
-    """δ of the table: the study's own, of finite bits, and of a committee of colluders."""
-    return delta_of_sums(sizes, [law_of(sizes.study)] * size_of(sizes.study))
+# --- node -----------------------------------------------------------------------------------------
 
 
 class CountsNode(UMpcNode):
     """One node, one study, one attempt. Args: as in SeedAgreement."""
-
-    _attempt_of = staticmethod(counts_attempt)
-
-    @property
-    def delta(self) -> Fraction:
-        return delta_of(self.attempt.sizes)
 
     def own_noise(self, attempt: SharedAttempt) -> list[int]:
         law = law_of(attempt.study)

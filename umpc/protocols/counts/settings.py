@@ -32,10 +32,11 @@ from umpc.dp.committee import CommitteeLaplace
 from umpc.dp.distributed_gaussian import GaussianShare, joint_gaussian
 from umpc.errors import StudyError
 from umpc.protocols.base.bins import Bins, bins_of_field, check_bins
+from umpc.protocols.u_mpc.settings import check_noise
 from umpc.study.document import Study
 from umpc.study.parts import FieldBins
 from umpc.study.report import CountedAxis
-from umpc.study.rules import check_between_0_and_1, check_choice
+from umpc.study.rules import check_choice
 from umpc.study.settings import HONEST, ProtocolSettings, describe
 from umpc.ustat import expression as ex
 from umpc.ustat.clear import Columns
@@ -273,25 +274,8 @@ def _check_statistic(study: Study, cells: tuple[str, ...]) -> None:
     """Raises: StudyError where the statistic has other roles, or a field does not fit its role."""
     check_choice("statistic", study.statistic, tuple(COUNTED))
     statistic = COUNTED[study.statistic]
-    fewest, roles = len(statistic.roles), (*statistic.roles, *statistic.optional)
-    if not fewest <= len(cells) <= len(roles):
-        optional = "".join(f" [, {role}]" for role in statistic.optional)
-        raise StudyError(
-            f"{study.statistic} takes the columns {', '.join(statistic.roles)}{optional}; got "
-            f"{', '.join(cells)}"
-        )
-    for role, axis in zip(roles, axes_of(study), strict=False):
-        name = axis.field.name
-        if role in statistic.numeric and axis.field.categories:
-            raise StudyError(
-                f"{study.statistic} needs numbers as its {role}, and {name!r} has categories; give "
-                f"it lower and upper bounds, or take another column"
-            )
-        if role in statistic.two_cells and axis.size != 2:
-            raise StudyError(
-                f"the {role} of {study.statistic} has two values, and {name!r} has {axis.size:,} "
-                f"cells; write categories = [NO, YES], or the bounds 0 and 1 with whole = true"
-            )
+    statistic.check_count(cells)
+    statistic.check(axes_in_report(study))
 
 
 def _check_cells(study: Study, settings: CountsSettings) -> None:
@@ -321,12 +305,7 @@ def _check_cells(study: Study, settings: CountsSettings) -> None:
 
 def _check_noise(study: Study, settings: CountsSettings) -> None:
     check_choice('noise of "counts"', settings.noise, NOISES)
-    if (settings.noise == "gaussian") != bool(settings.delta):
-        raise StudyError(
-            f'delta goes with noise = "gaussian"; got {settings.delta!r} with {settings.noise!r}'
-        )
-    if settings.delta:
-        check_between_0_and_1(settings.delta, study)
+    check_noise(study, "gaussian")
     if settings.noise == "in_mpc":
         _check_committee(study)
     _ = law_of(study)
@@ -334,7 +313,6 @@ def _check_noise(study: Study, settings: CountsSettings) -> None:
 
 def _check_committee(study: Study) -> None:
     reasons = (
-        (len(study.nodes) < 2, "takes at least two nodes"),
         (study.adversary != HONEST, "has no promise if nodes lie, who could bias the coins"),
         (
             (size := size_of(study)) > MOST_IN_MPC,

@@ -95,8 +95,9 @@ class GridAttempt(SharedAttempt):
         ring: Ring,
         grid: Grid | DyadicGrid,
         coins: Sequence[CoinToss] = (),
+        sums: int | None = None,
     ):
-        super().__init__(study, members, openings, ring, coins)
+        super().__init__(study, members, openings, ring, coins, sums=sums)
         self.grid = grid
 
     @property

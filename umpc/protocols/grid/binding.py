@@ -32,7 +32,7 @@ from umpc.protocols.grid.operators import (
     compile_grid,
     least_cells,
 )
-from umpc.protocols.grid.settings import PAIRS, PAIRS_INSTEAD, USUAL_LEVELS, GridSettings
+from umpc.protocols.grid.settings import USUAL_LEVELS, GridSettings, instead
 from umpc.protocols.u_mpc.noise_binding import coins_of, noise_of_sums
 from umpc.study.cost import Cost, sent_by_round
 from umpc.study.document import Study
@@ -56,8 +56,8 @@ def grid_of(study: Study) -> Grid | DyadicGrid:
         counts, cuts = study.settings.shares_tables, cut_points(study)
         return compile_grid(kernels, study.schema, label=label, cuts=cuts, counts=counts)
     except (KernelError, RangeError) as error:
-        advice = "" if study.settings.shares_tables else f" ({PAIRS}{_or_levels(study)})"
-        raise type(error)(f"{error.message}{advice}") from error
+        advice = f"{error.message}; {instead(study)}{_or_levels(study)}"
+        raise type(error)(advice) from error
 
 
 def least_cells_of(study: Study) -> int:
@@ -71,7 +71,10 @@ def least_cells_of(study: Study) -> int:
 
 def _or_levels(study: Study) -> str:
     """The advice to take levels, where the kernels have them."""
-    if study.settings_as(GridSettings).levels or study.degree != 2 or study.two_sample:
+    settings = study.settings_as(GridSettings)
+    if settings.shares_tables or settings.levels or study.degree != 2 or study.two_sample:
+        return ""
+    if study.adversary != HONEST or settings.bins:
         return ""
     try:
         compile_dyadic(study.parsed_kernels, USUAL_LEVELS)
@@ -120,7 +123,7 @@ def ring_of(sizes: Sizes) -> Ring:
     raise RangeError(
         f"{factor} times the sum over all sets, with its noise, may reach 2^{bound.bit_length()}, "
         f"and the ring holds 2^{RINGS[-1].bits - 1} at most; narrow the fields' bounds, take a "
-        f"coarser resolution, allow a larger epsilon, or {PAIRS_INSTEAD}"
+        f"coarser resolution, allow a larger epsilon, or {instead(study)}"
     )
 
 
@@ -131,7 +134,7 @@ def ring_for_members(study: Study, members: Sequence[Member]) -> Ring:
     """
     sizes = Sizes.of(study, members)
     if study.adversary != HONEST and not study.settings.shares_tables:
-        check_lists([member.records for member in members])
+        check_lists(study, [member.records for member in members])
     _ = sizes.edges
     ring = ring_of(sizes)
     if study.preprocessing == "none":

@@ -11,22 +11,19 @@ mean bounds it: if f = u on all ties, then |mean − u| ≤ (1 − share)·max|f
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from fractions import Fraction
-from functools import lru_cache
 
 from umpc.errors import KernelError, StudyError
 from umpc.planning.reference_table import ReferenceTable
-from umpc.protocols.base.bins import KEPT, Bins, bins_of_field, check_bins, limits_of_bins
+from umpc.protocols.base.bins import Bins, bins_of_field, check_bins, limits_of_bins
 from umpc.protocols.grid.operators import ties_of_uniform_columns
 from umpc.protocols.grid.operators.cuts import Cuts
 from umpc.protocols.grid.operators.dyadic import Signs, signs_of
-from umpc.protocols.grid.settings import USUAL_LEVELS, GridSettings
+from umpc.protocols.grid.settings import USUAL_LEVELS, GridSettings, instead
 from umpc.study.document import Study
 from umpc.study.making_report import Limits
 from umpc.study.parts import FieldBins, FieldText
 from umpc.study.report import SumReport
 from umpc.ustat.kernel import Kernel
-from umpc.ustat.schema import FieldSchema
 
 MOST_LEVELS = 64
 DEVIATIONS = 2
@@ -53,8 +50,8 @@ def _check_levels(study: Study, levels: int) -> None:
         )
     if study.degree != 2 or study.two_sample:
         raise StudyError(
-            "levels are for pairs of all records, and not for triples or two classes; give bins "
-            "of the wide fields instead"
+            f"levels are for pairs of all records, and not for triples or two classes; "
+            f"{instead(study)}"
         )
 
 
@@ -63,21 +60,10 @@ def _bins_of(study: Study, bins: FieldBins) -> Bins:
     return bins_of_field(study.schema[bins.field], bins)
 
 
-def cut_points(study: Study) -> Mapping[str, Sequence[Fraction | int]]:
-    """The cut points of the study's bins, in the fields' own numbers. Raises: StudyError."""
+def cut_points(study: Study) -> Mapping[str, Sequence[int]]:
+    """The cut points of the study's bins, in steps of resolutions. Raises: StudyError."""
     settings = study.settings_as(GridSettings)
-    return {bins.field: _cuts_of_field(study.schema[bins.field], bins) for bins in settings.bins}
-
-
-@lru_cache(maxsize=KEPT)
-def _cuts_of_field(field: FieldSchema, bins: FieldBins) -> tuple[Fraction | int, ...]:
-    """The cut points: whole numbers where they can be, because fractions take long.
-
-    Raises: StudyError.
-    """
-    resolution = field.resolution
-    step = resolution.numerator if resolution.denominator == 1 else resolution
-    return tuple(cut * step for cut in bins_of_field(field, bins).cuts)
+    return {bins.field: _bins_of(study, bins).cuts for bins in settings.bins}
 
 
 def described(study: Study) -> Iterator[tuple[str, str]]:

@@ -44,6 +44,7 @@ from umpc.mpc.transfers.ot_inner_products import (
 from umpc.protocols.grid.attempt import GridAttempt
 from umpc.protocols.grid.operators import DyadicGrid, Grid
 from umpc.protocols.grid.operators.layout import require_cells
+from umpc.protocols.grid.settings import instead
 from umpc.study.document import Study
 from umpc.study.messages import MAX_PAYLOAD
 from umpc.study.sizes import Member
@@ -193,7 +194,7 @@ def check_transfers(
         require_cells(grid.layout, study.parsed_kernels, cells, reason)
     except RangeError as error:
         raise RangeError(
-            f'{error.message} (backend = "shared" or "garbled"), or name a dealer and say '
+            f"{error.message}; {instead(study)}, or name a dealer and say "
             f'preprocessing = "dealer", with which a cell costs two ring elements a node'
         ) from error
 

@@ -47,10 +47,9 @@ from umpc.protocols.grid.attempt import GridAttempt
 from umpc.protocols.grid.masked_form import HISTOGRAM, TOTAL, MaskLayout
 from umpc.protocols.grid.operators import Grid, TripleForm
 from umpc.protocols.grid.operators.axis import ONE
-from umpc.protocols.grid.settings import PAIRS, instead_of_proof
+from umpc.protocols.grid.settings import instead
 from umpc.study.document import Study
 from umpc.study.messages import frame_bytes
-from umpc.study.settings import HONEST
 from umpc.study.sizes import Member
 
 Digest = Any
@@ -348,8 +347,7 @@ def check_table(study: Study, grid: Grid) -> None:
     if reason:
         raise StudyError(
             f'backend = "grid" with adversary = "{study.adversary}" is of tables that count '
-            f"records by their fields, and {reason}. Change that, {instead_of_proof(study)}, or "
-            f'adversary = "{HONEST}"'
+            f"records by their fields, and {reason}; {instead(study)}"
         )
     growth = max(
         form.growth if isinstance(form, TripleForm) else grid.cells * form.magnitude
@@ -359,17 +357,17 @@ def check_table(study: Study, grid: Grid) -> None:
         raise RangeError(
             f"a weight or a row of the grid's operators may reach {growth}, and at most "
             f"2^{MOST_GROWTH_BITS} is possible in this grade; take fewer cells, or "
-            f"{instead_of_proof(study)}"
+            f"{instead(study)}"
         )
 
 
-def check_lists(records: Sequence[int]) -> None:
+def check_lists(study: Study, records: Sequence[int]) -> None:
     """Refuse lists that would fill every node's memory. Raises: RangeError."""
     if sum(records) > MOST_RECORDS:
         raise RangeError(
             f"every node gets up to {LIST_BYTES} bytes for each record, and the nodes have "
-            f"{sum(records)} records; at most {MOST_RECORDS} are possible in this grade. Take "
-            f"{PAIRS}"
+            f"{sum(records)} records; at most {MOST_RECORDS} are possible in this grade; "
+            f"{instead(study)}"
         )
 
 

@@ -39,7 +39,6 @@ from umpc.mpc.chunks import Chunk, require
 from umpc.mpc.masked.material import dealt_bytes
 from umpc.protocols.base.node import NodeAggregation
 from umpc.protocols.grid.attempt import GridAttempt, check_signed, total_statement
-from umpc.protocols.grid.binding import grid_attempt
 from umpc.protocols.grid.masked_form import (
     HISTOGRAM,
     TOTAL,
@@ -57,7 +56,6 @@ class GridNode(UMpcNode):
     """One node, one study, one attempt. Args: as in SeedAgreement."""
 
     _table: NodeTable | None = None
-    _attempt_of = staticmethod(grid_attempt)
 
     @property
     def aggregation(self) -> NodeAggregation:

@@ -34,7 +34,6 @@ from umpc.mpc.transfers.ot_inner_products import (
     receive_inner_products,
     send_inner_products,
 )
-from umpc.protocols.grid.binding import grid_attempt
 from umpc.protocols.grid.cross_terms import SET_UP_ROUND, CrossPair, DealerlessAttempt
 from umpc.protocols.grid.masked_form import PairSum, masked_forms
 from umpc.protocols.u_mpc.node import UMpcNode
@@ -56,7 +55,6 @@ class DealerlessNode(UMpcNode):
     """One node, one study, one attempt. Args: as in SeedAgreement."""
 
     _own_table: OwnTable | None = None
-    _attempt_of = staticmethod(grid_attempt)
 
     @property
     def dealerless_attempt(self) -> DealerlessAttempt:

@@ -23,7 +23,7 @@ from umpc.errors import LocalProtocolError, ProvenLie, RemoteProtocolError, Umpc
 from umpc.mpc.arrays import Words
 from umpc.mpc.chunks import require
 from umpc.planning.reference_table import PredictedError, ReferenceTable
-from umpc.protocols.base.bins import bias_of_bins, read_bins
+from umpc.protocols.base.bins import bias_of_bins
 from umpc.protocols.base.coordinator import CoordinatorAggregation, CoordinatorSide
 from umpc.protocols.base.promise import PromiseTerms
 from umpc.protocols.base.protocol import Dealing, ExactKind, Line, StudyProtocol, Trial, Variant
@@ -126,7 +126,7 @@ class GridProtocol(UMpc):
         return len(study.nodes) > 1 and talk
 
     def read_settings(self, entries: Mapping[str, Any], nodes: int, epsilon: str) -> Settings:
-        return super().read_settings({"edges": EDGES, **read_bins(entries)}, nodes, epsilon)
+        return super().read_settings({"edges": EDGES, **entries}, nodes, epsilon)
 
     def check(self, study: Study) -> None:
         check_settings(study)

@@ -6,13 +6,22 @@ from fractions import Fraction
 from typing import Annotated
 
 from umpc.crypto.field import P
-from umpc.errors import StudyError
+from umpc.errors import StudyError, UmpcError
 from umpc.protocols.grid.operators.layout import MAX_CELLS
-from umpc.protocols.u_mpc.settings import COMMITTEE_NOISES, NOISES, check_noise
+from umpc.protocols.u_mpc.settings import (
+    COMMITTEE_NOISES,
+    MOST_OF_GARBLED,
+    NOISES,
+    NOISES_WITH_DELTA,
+    UMpcSettings,
+    check_against_liars,
+    check_noise,
+)
 from umpc.study.document import Study
 from umpc.study.parts import FieldBins, Participant
 from umpc.study.rules import check_choice
 from umpc.study.settings import HONEST, ProtocolSettings, describe
+from umpc.ustat.estimators import PAIR_MEDIAN
 
 BACKEND = "grid"
 BACKENDS = (BACKEND,)
@@ -25,8 +34,6 @@ MOST_HASHES = 1 << 60
 """Hashes that liars make to find a challenge that suits them, at most."""
 DEGREE_WITHOUT_DEALER = 2
 """Cross terms of triples belong to three nodes, and transfers take two."""
-PAIRS = 'backend = "shared" with a number of edges such as edges = "2n"'
-PAIRS_INSTEAD = f"take {PAIRS}"
 
 
 class GridSettings(ProtocolSettings, frozen=True, kw_only=True, tag="grid"):
@@ -111,15 +118,9 @@ def check_settings(study: Study) -> None:
     if study.degree not in DEGREES:
         raise StudyError(
             f'backend = "grid" is of pairs and triples, and {study.statistic!r} is over '
-            f"{study.degree} record(s); {_instead(study.degree)}"
+            f"{study.degree} record(s); {instead(study)}"
         )
-    check_noise(study, settings.delta)
-
-
-def _instead(degree: int) -> str:
-    if degree < min(DEGREES):
-        return 'take backend = "shared", where each node adds up its own records'
-    return PAIRS_INSTEAD
+    check_noise(study, *NOISES_WITH_DELTA)
 
 
 def check_dealer(study: Study, settings: GridSettings) -> None:
@@ -148,19 +149,48 @@ def check_grade(study: Study) -> None:
         return
     settings = study.settings_as(GridSettings)
     reasons = (
-        (len(study.nodes) < 2, "takes two nodes or more"),
-        (settings.preprocessing != "dealer", "needs a dealer, who opens one point of each proof"),
-        (settings.noise != "distributed", 'needs noise = "distributed": each node adds its own'),
-        (settings.levels > 0, "takes no levels: one pair could count at each of them"),
+        (len(study.nodes) < 2, "takes two nodes or more", "name another node"),
+        (
+            settings.preprocessing != "dealer",
+            "needs a dealer, who opens one point of each proof",
+            "leave preprocessing out and name a dealer",
+        ),
+        (
+            settings.noise != "distributed",
+            'needs noise = "distributed": each node adds its own',
+            "leave noise out",
+        ),
+        (
+            settings.levels > 0,
+            "takes no levels: one pair could count at each of them",
+            "leave levels out",
+        ),
     )
-    for holds, reason in reasons:
+    for holds, reason, advice in reasons:
         if holds:
             raise StudyError(
-                f'backend = "grid" with adversary = "{study.adversary}" {reason}. Change that, '
-                f'{instead_of_proof(study)}, or adversary = "{HONEST}"'
+                f'backend = "grid" with adversary = "{study.adversary}" {reason}; {advice}, or '
+                f'take adversary = "{HONEST}"'
             )
 
 
-def instead_of_proof(study: Study) -> str:
-    """The advice for a study whose table is not proved. Nothing else has triples in this grade."""
-    return PAIRS_INSTEAD if study.degree == min(DEGREES) else "take a statistic of pairs"
+def instead(study: Study) -> str:
+    """The advice for a study that the grid refuses: what takes it, in this grade or in another."""
+    settings = study.settings_as(GridSettings)
+    if settings.shares_tables:
+        return "take another statistic"  # of people and of linked rows there are only tables
+    backend = "shared"
+    if settings.preprocessing == "none":
+        backend = "garbled" if study.degree <= MOST_OF_GARBLED else "triples"
+    coarse = [key for key in ("bins", "levels") if getattr(settings, key)]
+    sets = f'backend = "{backend}" with a number of edges such as edges = "2n"'
+    sets += f", without {coarse[0]}" if coarse else ""
+    if study.adversary != HONEST:
+        elsewhere = f'nothing has it where nodes may lie; take adversary = "{HONEST}" and {sets}'
+        if study.estimator == PAIR_MEDIAN:
+            return elsewhere
+        try:
+            check_against_liars(study, UMpcSettings())
+        except UmpcError:
+            return elsewhere
+    return f"take {sets}"

@@ -50,9 +50,6 @@ class OverlapNode(OneMessageNode, MeshSide):
     It has no dealer and no transfers, so it takes `MeshSide`'s own methods for these.
     """
 
-    def _make_attempt(self, openings: Sequence[bytes]) -> OverlapAttempt:
-        return OverlapAttempt(self.study, self._agreed(openings), openings)
-
     def begin(self, openings: Sequence[bytes]) -> Attempt:
         attempt = super().begin(openings)
         # all randomness is drawn before any record is looked at

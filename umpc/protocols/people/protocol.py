@@ -16,7 +16,6 @@ from umpc.errors import StudyError
 from umpc.mpc.backends import predict
 from umpc.mpc.chunks import require
 from umpc.people.messages import BOX_BYTES
-from umpc.protocols.base.bins import read_bins
 from umpc.protocols.base.coordinator import CoordinatorSide
 from umpc.protocols.base.promise import DEALER, Promise, PromiseTerms, Trust
 from umpc.protocols.base.protocol import Dealing, Line, StudyProtocol, Variant
@@ -79,9 +78,7 @@ class PeopleProtocol(GridProtocol):
     proven_lie = StudyProtocol.proven_lie
     check_ahead = StudyProtocol.check_ahead
     former_ways = StudyProtocol.former_ways
-
-    def read_settings(self, entries: Mapping[str, Any], nodes: int, epsilon: str) -> Settings:
-        return StudyProtocol.read_settings(self, read_bins(entries), nodes, epsilon)
+    read_settings = StudyProtocol.read_settings
 
     def read_lists(
         self, entries: Mapping[str, Any], read: Callable[[str], tuple[str, int]]

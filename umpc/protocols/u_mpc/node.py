@@ -24,7 +24,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -45,12 +44,7 @@ from umpc.mpc.masked.tasks import OwnerBatch
 from umpc.mpc.transfers.correlated_ot import CorrelatedReceiver, CorrelatedSender
 from umpc.protocols.base.node import MeshSide, NodeSide
 from umpc.protocols.base.seed_agreement import Entropy
-from umpc.protocols.u_mpc.noise_binding import (
-    NodeNoise,
-    delta_of_sums,
-    noise_of_sums,
-    shared_attempt,
-)
+from umpc.protocols.u_mpc.noise_binding import NodeNoise
 from umpc.study import messages as m
 from umpc.study.document import Study
 from umpc.ustat.cell_rows import Owners
@@ -84,10 +78,6 @@ class UMpcNode(NodeSide, MeshSide):
     @property
     def attempt(self) -> SharedAttempt:
         return require(super().attempt, SharedAttempt)
-
-    @property
-    def delta(self) -> Fraction:
-        return delta_of_sums(self.attempt.sizes)
 
     def begin(self, openings: Sequence[bytes]) -> SharedAttempt:
         """Expand everything that follows from the joint seed; draw noise before any data.
@@ -128,18 +118,13 @@ class UMpcNode(NodeSide, MeshSide):
         )
         return attempt
 
-    _attempt_of = staticmethod(shared_attempt)
-
-    def _make_attempt(self, openings: Sequence[bytes]) -> SharedAttempt:
-        return self._attempt_of(self.study, self._agreed(openings), openings)
-
     def own_noise(self, attempt: SharedAttempt) -> list[int]:
         """The number that this node adds to each sum; in a committee the first member's offset."""
         if attempt.coins:
             # the public offset counts once
             is_first = self.index == attempt.committee[0]
             return [-coins.offset * is_first for coins in attempt.coins]
-        laws = noise_of_sums(attempt.sizes)
+        laws = self.protocol.noise(attempt.sizes)
         # own part of each sum's noise (Balle et al. 2020 for discrete Laplace)
         return [law.draw(self._random_bits) for law in laws if isinstance(law, NodeNoise)]
 

@@ -6,7 +6,7 @@ here.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil, comb
@@ -15,6 +15,7 @@ from weakref import WeakValueDictionary
 from umpc.crypto.ring import Ring, smallest_ring
 from umpc.dp.calibration import DistributedLaplace
 from umpc.dp.committee import CommitteeBinomial, CommitteeLaplace
+from umpc.dp.distributed_gaussian import GaussianShare
 from umpc.dp.events import (
     ApproximateEvent,
     Event,
@@ -27,7 +28,7 @@ from umpc.dp.skellam import DistributedSkellam, SkellamShare
 from umpc.errors import RangeError
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.masked.material import FAILURE_BITS, CoinToss, committee_size
-from umpc.protocols.u_mpc.settings import Law, UMpcSettings
+from umpc.protocols.u_mpc.settings import Law
 from umpc.study.document import Study
 from umpc.study.parts import changed_at_once
 from umpc.study.settings import edge_change, edge_interval
@@ -35,7 +36,7 @@ from umpc.study.sizes import Member, Sizes
 from umpc.ustat.estimators import PAIR_MEDIAN
 from umpc.ustat.sampling import pairings_of
 
-NodeNoise = DistributedLaplace | SkellamShare
+NodeNoise = DistributedLaplace | SkellamShare | GaussianShare
 """Noise that every node adds itself."""
 CommitteeNoise = CommitteeLaplace | CommitteeBinomial
 """Noise that a committee draws under shares."""
@@ -91,13 +92,12 @@ def _skellam(
     return DistributedSkellam(epsilon, delta, sensitivities, nodes, honest).sums
 
 
-def delta_of_sums(sizes: Sizes, laws: Sequence[Law] | None = None) -> Fraction:
+def delta_of_sums(sizes: Sizes, laws: Sequence[Law]) -> Fraction:
     """δ of a study: its own, of finite bits, of a committee of liars, and of false proofs.
 
-    Args: laws: of the noise of each released number; those of `noise_of_sums` if not given.
+    Args: laws: of the noise of each released number.
     """
     study = sizes.study
-    laws = noise_of_sums(sizes) if laws is None else laws
     # δ of finite bits of each threshold
     bits = sum((law.delta for law in laws if isinstance(law, CommitteeLaplace)), Fraction(0))
     draws = any(isinstance(law, CommitteeNoise) for law in laws)
@@ -132,7 +132,7 @@ def events_of_sums(sizes: Sizes) -> tuple[Event, ...]:
     if any(variances):
         events.append(SkellamEvent(variances, tuple(sizes.sensitivities)))
         own += sizes.study.exact_delta
-    dishonest = delta_of_sums(sizes) - own
+    dishonest = delta_of_sums(sizes, laws) - own
     if dishonest > 0:
         events.append(FailureEvent(dishonest))
     return tuple(events)
@@ -177,22 +177,27 @@ def ring_for(sizes: Sizes, tails: Sequence[int]) -> Ring:
 
 
 def shared_attempt(
-    study: Study, members: Sequence[Member], openings: Sequence[bytes]
+    study: Study,
+    members: Sequence[Member],
+    openings: Sequence[bytes],
+    noise: Callable[[Sizes], Sequence[Law]],
+    sums: int,
 ) -> SharedAttempt:
     """The attempt of these members and openings, with the committee's coins if it draws any.
 
     Nodes of one process that have the very same objects share one attempt, with E and the plans,
     while one of them uses it. All of it is public, and nothing changes it.
 
+    Args: noise, sums: as of `UMpc`.
     Raises: RemoteProtocolError, RangeError where the edges cannot be listed.
     """
     if not isinstance(members, tuple) or not isinstance(openings, tuple):
-        return _new_attempt(study, members, openings)
+        return _new_attempt(study, members, openings, noise, sums)
     # The attempt keeps these objects, so no other object has their identities while it is known.
     key = id(study), id(members), id(openings)
     attempt = _attempts.get(key)
     if attempt is None:
-        attempt = _attempts[key] = _new_attempt(study, members, openings)
+        attempt = _attempts[key] = _new_attempt(study, members, openings, noise, sums)
     return attempt
 
 
@@ -200,14 +205,18 @@ _attempts: WeakValueDictionary[tuple[int, int, int], SharedAttempt] = WeakValueD
 
 
 def _new_attempt(
-    study: Study, members: Sequence[Member], openings: Sequence[bytes]
+    study: Study,
+    members: Sequence[Member],
+    openings: Sequence[bytes],
+    noise: Callable[[Sizes], Sequence[Law]],
+    sums: int,
 ) -> SharedAttempt:
     sizes = Sizes.of(study, members)
     check_edges(sizes)
-    laws = noise_of_sums(sizes)
+    laws = noise(sizes)
     ring = ring_for(sizes, [law.tail_bound() for law in laws])
-    dealt = study.settings_as(UMpcSettings).coins == "dealt"
-    return SharedAttempt(study, members, openings, ring, coins_of(laws), coins_dealt=dealt)
+    coins, dealt = coins_of(laws) * (sums // len(laws)), study.coins == "dealt"
+    return SharedAttempt(study, members, openings, ring, coins, sums=sums, coins_dealt=dealt)
 
 
 def coins_of(laws: Sequence[Law]) -> list[CoinToss]:

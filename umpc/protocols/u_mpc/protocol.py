@@ -170,7 +170,7 @@ class UMpc(StudyProtocol):
         return DEALER if terms.has_dealer and needs_dealer else NOBODY
 
     def noise(self, sizes: Sizes) -> Sequence[Law]:
-        """The noise of each sum."""
+        """The noise of each kernel's sums."""
         return noise_of_sums(sizes)
 
     def sums(self, study: Study) -> int:
@@ -191,7 +191,8 @@ class UMpc(StudyProtocol):
             )
 
     def delta(self, sizes: Sizes) -> Fraction:
-        return delta_of_sums(sizes)
+        laws = list(self.noise(sizes))
+        return delta_of_sums(sizes, laws * (self.sums(sizes.study) // len(laws)))
 
     def events(self, sizes: Sizes) -> tuple[Event, ...]:
         return events_of_sums(sizes)
@@ -205,7 +206,7 @@ class UMpc(StudyProtocol):
     def attempt(
         self, study: Study, members: Sequence[Member], openings: Sequence[bytes]
     ) -> Attempt:
-        return shared_attempt(study, members, openings)
+        return shared_attempt(study, members, openings, self.noise, self.sums(study))
 
     def node_class(self, study: Study) -> type[NodeSide]:
         from umpc.protocols.u_mpc.node import UMpcNode
@@ -268,6 +269,27 @@ class UMpc(StudyProtocol):
         found = {"edges": entries["edges"]} if own and "edges" in entries else {}
         dealer = entries.get("dealer") or {"name": "dealer", "address": ""}
         return {**found, "dealer": dealer}
+
+
+class JointSums(UMpc):
+    """Noisy sums under one joint sensitivity: no sum has a part of ε of its own."""
+
+    shares_cells = False
+    estimates_variance = False
+    read_settings = StudyProtocol.read_settings
+    usual_of_grade = StudyProtocol.usual_of_grade
+    usual_of_degree = StudyProtocol.usual_of_degree
+    complete = StudyProtocol.complete
+    with_less_noise = StudyProtocol.with_less_noise
+    describe_gain = StudyProtocol.describe_gain
+    events = StudyProtocol.events
+    """None: all sums count with their ε and δ together, in every composition."""
+    known_events = StudyProtocol.known_events
+    carried = StudyProtocol.carried
+
+    def variants(self, error: float | None) -> Iterator[Variant]:
+        """A planner compares ways to one number, and these protocols release many."""
+        yield from ()
 
 
 def traffic(cost: Cost) -> str:

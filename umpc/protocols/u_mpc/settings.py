@@ -21,6 +21,7 @@ from umpc.study.rules import check_between_0_and_1, check_choice
 from umpc.study.settings import LYING_NODES, ProtocolSettings, describe
 from umpc.study.sizes import Sizes
 from umpc.ustat.design import largest_factor, largest_factor_two_sample
+from umpc.ustat.estimators import WITH_VARIANCE
 from umpc.ustat.robust import obstacle
 from umpc.ustat.sampling import UNBALANCED, largest_random_factor, pairings_of
 
@@ -41,7 +42,7 @@ INSTEAD = (
     "Take a statistic that compares values: kendall_tau or goodman_kruskal_gamma in place of "
     "covariance or spearman_rho, mann_whitney_u or auc in place of ranking_hinge, "
     "wilcoxon_signed_rank, rand_index, renyi_entropy; `umpc kernels` marks all. With "
-    'backend = "grid" spearman_rho is allowed too. A mean of single '
+    'backend = "grid" spearman_rho and gini_mean_difference are allowed too. A mean of single '
     "records is, and so is a protocol that randomises each record at its site, which "
     "`umpc plan --protocols` lists"
 )
@@ -189,7 +190,7 @@ def check_settings(study: Study) -> None:
     """Raises: StudyError."""
     settings = study.settings_as(UMpcSettings)
     check_choice('noise of "u-mpc"', settings.noise, NOISES)
-    check_noise(study, settings.delta)
+    check_noise(study, *NOISES_WITH_DELTA)
     check_choice("coins", settings.coins, COIN_SOURCES)
     check_choice("backend", settings.backend, BACKENDS)
     check_choice("preprocessing", settings.preprocessing, PREPROCESSINGS)
@@ -207,9 +208,10 @@ def check_settings(study: Study) -> None:
     _check_coins(settings)
 
 
-def check_noise(study: Study, delta: str) -> None:
+def check_noise(study: Study, *with_delta: str) -> None:
     """Whether a study has the nodes and the δ that its noise takes.
 
+    Args: with_delta: the kinds of noise that take a δ.
     Raises: StudyError.
     """
     if study.noise in COMMITTEE_NOISES and len(study.nodes) < 2:
@@ -217,12 +219,13 @@ def check_noise(study: Study, delta: str) -> None:
             f'noise = "{study.noise}" takes at least two nodes; a single one draws it: '
             f'"distributed"'
         )
-    if (study.noise in NOISES_WITH_DELTA) != bool(delta):
+    if (study.noise in with_delta) != bool(study.delta):
         raise StudyError(
-            f'delta goes with noise = "skellam" or "binomial"; got {delta!r} with {study.noise!r}'
+            f"delta goes with noise = {' or '.join(map(repr, with_delta))}; got {study.delta!r} "
+            f"with {study.noise!r}"
         )
-    if delta:
-        check_between_0_and_1(delta, study)
+    if study.delta:
+        check_between_0_and_1(study.delta, study)
 
 
 def _check_coins(settings: UMpcSettings) -> None:
@@ -263,6 +266,18 @@ def check_against_liars(study: Study, settings: UMpcSettings) -> None:
 
     Raises: StudyError, KernelError, RangeError.
     """
+    advice = INSTEAD
+    if study.estimator == WITH_VARIANCE:
+        advice = "Leave variance out: it is over triples"
+    for kernel in study.parsed_kernels:
+        # a lie about one record must stay bounded on each edge
+        reason = obstacle(kernel.polynomial, kernel.degree)
+        if reason:
+            raise KernelError(
+                f"{AGAINST_LIARS} does not allow the kernel {kernel.text[:SHOWN]}: {reason}. "
+                f"{advice}"
+            )
+        _ = kernel.robust  # refuse a kernel of too many bits
     # owners that make their own material can lie unnoticed
     if settings.backend != "shared":
         raise StudyError(
@@ -275,15 +290,6 @@ def check_against_liars(study: Study, settings: UMpcSettings) -> None:
             f'{AGAINST_LIARS} takes noise = "distributed", where the honest nodes\' own noise '
             f"suffices, got {settings.noise!r}: leave the key out"
         )
-    for kernel in study.parsed_kernels:
-        # a lie about one record must stay bounded on each edge
-        reason = obstacle(kernel.polynomial, kernel.degree)
-        if reason:
-            raise KernelError(
-                f"{AGAINST_LIARS} does not allow the kernel {kernel.text[:SHOWN]}: {reason}. "
-                f"{INSTEAD}"
-            )
-        _ = kernel.robust  # refuse a kernel of too many bits
 
 
 # --- sums -----------------------------------------------------------------------------------------

@@ -34,15 +34,13 @@ from math import ceil, isqrt
 from umpc.crypto.signing import Credentials
 from umpc.dp.calibration import DistributedLaplace
 from umpc.dp.distributed_gaussian import GaussianShare, joint_gaussian
-from umpc.mpc.attempt import SharedAttempt
 from umpc.planning.reference_table import PredictedError, ReferenceTable
 from umpc.protocols.base.node import NodeSide
 from umpc.protocols.base.promise import PromiseTerms
-from umpc.protocols.base.protocol import Line, StudyProtocol, Variant
+from umpc.protocols.base.protocol import Line, StudyProtocol
 from umpc.protocols.base.seed_agreement import Entropy
 from umpc.protocols.u_mpc.node import UMpcNode
-from umpc.protocols.u_mpc.noise_binding import check_edges, ring_for
-from umpc.protocols.u_mpc.protocol import LOUD, UMpc
+from umpc.protocols.u_mpc.protocol import LOUD, JointSums
 from umpc.protocols.u_mpc.settings import Law
 from umpc.protocols.u_mpc.theory import error_of_sums
 from umpc.protocols.vector.losses import ALLOWED, clip_columns
@@ -58,7 +56,7 @@ from umpc.study.attempt import Attempt
 from umpc.study.document import Study
 from umpc.study.parts import Course
 from umpc.study.settings import HONEST, Settings
-from umpc.study.sizes import Member, Sizes
+from umpc.study.sizes import Sizes
 from umpc.ustat.clear import Columns
 from umpc.ustat.statistics import find_statistic
 from umpc.ustat.text import to_text
@@ -69,26 +67,13 @@ NOISE_IN_WORDS = {
 }
 
 
-class VectorProtocol(UMpc):
+class VectorProtocol(JointSums):
     """A vector of noisy sums over one E, under one joint sensitivity."""
 
     settings: type[Settings] = VectorSettings
-    shares_cells = False
     samplings = StudyProtocol.samplings
     adversaries = (HONEST,)
     protects_people = False
-    estimates_variance = False
-    read_settings = StudyProtocol.read_settings
-    usual_of_grade = StudyProtocol.usual_of_grade
-    usual_of_degree = StudyProtocol.usual_of_degree
-    complete = StudyProtocol.complete
-    with_less_noise = StudyProtocol.with_less_noise
-    describe_gain = StudyProtocol.describe_gain
-    delta = StudyProtocol.delta
-    events = StudyProtocol.events
-    """None: the whole course counts with its ε and δ, in every composition."""
-    known_events = StudyProtocol.known_events
-    carried = StudyProtocol.carried
 
     def check(self, study: Study) -> None:
         check_settings(study)
@@ -120,11 +105,6 @@ class VectorProtocol(UMpc):
     def noise(self, sizes: Sizes) -> Sequence[Law]:
         return noise_of_vector(sizes)
 
-    def attempt(
-        self, study: Study, members: Sequence[Member], openings: Sequence[bytes]
-    ) -> Attempt:
-        return vector_attempt(study, members, openings)
-
     def error(self, attempt: Attempt, table: ReferenceTable) -> PredictedError:
         """The error of the one value, or the largest one of several."""
         found, laws = [], list(self.noise(attempt.sizes))
@@ -139,10 +119,6 @@ class VectorProtocol(UMpc):
 
     def trial_over_edges(self, study: Study) -> Study:
         return study.replaced(edges="all", epsilon=LOUD, max_colluding=0)
-
-    def variants(self, error: float | None) -> Iterator[Variant]:
-        """A planner compares ways to one number, and this protocol releases many."""
-        yield from ()
 
 
 # --- noise binding --------------------------------------------------------------------------------
@@ -203,16 +179,6 @@ def most_changed(study: Study) -> int:
     return min(sums, len(columns) ** 2 // 4) if is_of_signs else sums
 
 
-def vector_attempt(
-    study: Study, members: Sequence[Member], openings: Sequence[bytes]
-) -> SharedAttempt:
-    """The attempt of these members and openings. Raises: RemoteProtocolError, RangeError."""
-    sizes = Sizes.of(study, members)
-    check_edges(sizes)
-    ring = ring_for(sizes, [law.tail_bound() for law in noise_of_vector(sizes)])
-    return SharedAttempt(study, members, openings, ring)
-
-
 def _root(number: int) -> Fraction:
     """√number, rounded up."""
     # rounded up: noise is never too small
@@ -225,18 +191,9 @@ def _root(number: int) -> Fraction:
 class VectorNode(UMpcNode):
     """One node, one study, one attempt. Args: as in SeedAgreement."""
 
-    _attempt_of = staticmethod(vector_attempt)
-
     def __init__(
         self, own: Credentials, study: Study, columns: Columns, records: int, entropy: Entropy
     ):
         # clip first: the sensitivity counts on it
         clipped = clip_columns(columns, coordinates_of(study), clip_of(study))
         super().__init__(own, study, clipped, records, entropy)
-
-    @property
-    def delta(self) -> Fraction:
-        return self.study.exact_delta
-
-    def own_noise(self, attempt: SharedAttempt) -> list[int]:
-        return [law.draw(self._random_bits) for law in noise_of_vector(attempt.sizes)]

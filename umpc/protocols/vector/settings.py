@@ -10,10 +10,11 @@ import msgspec
 
 from umpc.crypto.prg import digest
 from umpc.errors import StudyError
+from umpc.protocols.u_mpc.settings import check_noise
 from umpc.protocols.vector.losses import LOSSES, Coordinate, Loss, coordinate_of, gradient_kernels
 from umpc.study.document import Study
 from umpc.study.parts import Course, Participant, exact
-from umpc.study.rules import NAME, check_between_0_and_1, check_choice
+from umpc.study.rules import NAME, check_choice
 from umpc.study.settings import ProtocolSettings, describe, without_addresses
 from umpc.ustat.estimators import VECTOR
 
@@ -171,12 +172,7 @@ def check_settings(study: Study) -> None:
             f'protocol = "vector" releases means as they are, so it takes estimator = "{VECTOR}", '
             f"got {study.estimator!r}"
         )
-    if (settings.noise == "gaussian") != bool(settings.delta):
-        raise StudyError(
-            f'delta goes with noise = "gaussian"; got {settings.delta!r} with {settings.noise!r}'
-        )
-    if settings.delta:
-        check_between_0_and_1(settings.delta, study)
+    check_noise(study, "gaussian")
     _check_helpers(settings)
     _check_course(settings)
     _check_loss(study, settings)

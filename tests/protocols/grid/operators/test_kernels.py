@@ -157,7 +157,7 @@ def test_a_table_is_the_same_for_every_order_of_the_records(name):
 
 def test_a_table_over_bins_is_the_same_for_every_order_of_the_records():
     kernel = Kernel(find_statistic("kendall_tau").expressions(["x", "y"])[0], SCHEMA)
-    low = SCHEMA["x"].lower
+    low = SCHEMA["x"].lower_units
     grid = compile_grid([kernel], SCHEMA, cuts={"x": [low + 1, low + 2]})
     columns = random_records(RNG, 30)
     order = RNG.permutation(30)

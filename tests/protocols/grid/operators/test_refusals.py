@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 import numpy as np
 import pytest
 
@@ -17,7 +15,7 @@ from umpc.ustat.statistics import find_statistic
 from umpc.ustat.tracing import sign, trace
 
 SCHEMA = make_schema(x=("0", "99"), y=("-10", "10", "0.5"), wide=("0", "99999999"))
-CUTS = {"x": [Fraction(10), Fraction("20.5"), Fraction(99)], "y": [Fraction("-1/3"), Fraction(2)]}
+CUTS = {"x": [10, 21, 99], "y": [0, 4]}
 RNG = np.random.default_rng(4)
 
 
@@ -34,8 +32,8 @@ def test_cut_points_make_ties_of_the_values_between_them():
     columns["x"][:4] = 9, 10, 20, 21
     # the definition: a value's number of cut points that are not above it
     binned = {
-        name: np.array([sum(cut <= v * resolution for cut in CUTS[name]) for v in columns[name]])
-        for name, resolution in (("x", 1), ("y", Fraction(1, 2)))
+        name: np.array([sum(cut <= v for cut in CUTS[name]) for v in columns[name]])
+        for name in ("x", "y")
     }
     coarse = make_schema(x=("0", "3"), y=("0", "2"))
     table = grid.tabulate(columns)
@@ -48,14 +46,12 @@ def test_cut_points_make_ties_of_the_values_between_them():
 )
 def test_wrong_cut_points_are_refused(points):
     with pytest.raises(RangeError, match="rising numbers above 0 and up to 99"):
-        compile_grid(
-            [kernel_of(lambda a, b: a.x == b.x)], SCHEMA, cuts={"x": list(map(Fraction, points))}
-        )
+        compile_grid([kernel_of(lambda a, b: a.x == b.x)], SCHEMA, cuts={"x": points})
 
 
 def test_cut_points_of_an_unknown_field_are_refused():
     with pytest.raises(UnknownField):
-        compile_grid([kernel_of(lambda a, b: a.x == b.x)], SCHEMA, cuts={"z": [Fraction(1)]})
+        compile_grid([kernel_of(lambda a, b: a.x == b.x)], SCHEMA, cuts={"z": [1]})
 
 
 @pytest.mark.parametrize(
@@ -85,10 +81,10 @@ def test_too_large_a_table_is_refused_with_the_number_of_values_to_keep():
     schema = make_schema(x=("0", "99"), wide=("0", str(upper), resolution))
     grid = compile_grid([Kernel(kernel.expression, schema)], schema)
     assert grid.cells <= 1 << 26
-    assert compile_grid([kernel], SCHEMA, cuts={"wide": [Fraction(5)]}).cells == 200
-    finest = {"wide": list(map(Fraction, range(1, kept)))}
+    assert compile_grid([kernel], SCHEMA, cuts={"wide": [5]}).cells == 200
+    finest = {"wide": list(range(1, kept))}
     assert compile_grid([kernel], SCHEMA, cuts=finest).cells == 100 * kept
-    finest["wide"].append(Fraction(kept))
+    finest["wide"].append(kept)
     with pytest.raises(RangeError, match=rf"wide to at most {kept} values \({kept} bins\)"):
         compile_grid([kernel], SCHEMA, cuts=finest)
 
@@ -107,7 +103,7 @@ def test_a_kernel_that_does_not_factor_is_refused_from_32768_cells_on():
     grid = compile_grid([kernel_of(function, small)], small)
     assert grid.cells == 1 << 15 and isinstance(grid.forms[0], DenseForm)
     large = make_schema(x=("0", "128"), y=("0", "255"))
-    with pytest.raises(RangeError, match=r"y to at most 254 values .* or take pairs"):
+    with pytest.raises(RangeError, match=r"y to at most 254 values"):
         compile_grid([kernel_of(function, large)], large)
 
 

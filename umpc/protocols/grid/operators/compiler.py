@@ -102,7 +102,7 @@ def compile_grid(
     schema: Schema,
     *,
     label: str = "",
-    cuts: Mapping[str, Sequence[Fraction | int]] | None = None,
+    cuts: Mapping[str, Sequence[int]] | None = None,
     counts: bool = False,
 ) -> Grid:
     """The grid of kernels over one schema.
@@ -110,7 +110,7 @@ def compile_grid(
     Args:
         label: the public field of two values whose classes the kernels' two records come from;
             empty where they come from all records. The first record has the lower value.
-        cuts: the public cut points of some fields, in the fields' own numbers.
+        cuts: the public cut points of some fields, in steps of their resolutions.
         counts: whether the table is a histogram where it can be, however many cells that takes.
 
     Raises: RangeError where the table is too large, or cut points do not fit; KernelError where a
@@ -187,7 +187,7 @@ def _of_triples(kernels: Sequence[Kernel], cut: Cuts, counts: bool) -> Grid:
     except DoesNotFactor:
         raise KernelError(
             "the grid has kernels of three records that compare one of them with both others, and "
-            "this one does more; take pairs"
+            "this one does more"
         ) from None
     return Grid(layout, tuple(forms), cut)
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
-from math import ceil
 
 import numpy as np
 
@@ -26,23 +25,24 @@ from umpc.ustat.schema import FieldSchema, Schema
 
 @dataclass(frozen=True)
 class Cuts:
-    """The cut points of some fields, in the fields' own numbers.
+    """The cut points of some fields, in steps of the fields' resolutions.
 
     Raises: UnknownField, RangeError where they do not fit a field.
     """
 
     schema: Schema
-    points: Mapping[str, Sequence[Fraction | int]]
+    points: Mapping[str, Sequence[int]]
 
     def __post_init__(self) -> None:
         for name, points in self.points.items():
             field = self.schema[name]
             rising = all(low < high for low, high in pairwise(points))
-            inside = points and field.lower < points[0] and points[-1] <= field.upper
+            low, high = field.lower_units, field.upper_units
+            inside = points and low < points[0] and points[-1] <= high
             if field.categories or not rising or not inside:
                 raise RangeError(
-                    f"field {name!r}: cut points are rising numbers above {field.lower} and up to "
-                    f"{field.upper} of a field without categories; got "
+                    f"field {name!r}: cut points are rising numbers above {low} and up to {high} "
+                    f"of a field without categories; got "
                     f"{', '.join(map(str, points[:5])) or 'none'}"
                 )
 
@@ -50,17 +50,6 @@ class Cuts:
     def coarse(self) -> Schema:
         """The schema of the cut fields: numbers from 0 to the number of cut points."""
         return Schema(self._coarse(field) for field in self.schema)
-
-    @cached_property
-    def _steps(self) -> Mapping[str, Integers]:
-        """For each cut field, (points,) int64: its cut points in steps of its resolution."""
-        return {
-            name: np.array(
-                [_steps_to(point, self.schema[name].resolution) for point in points],
-                dtype=np.int64,
-            )
-            for name, points in self.points.items()
-        }
 
     def kernel(self, kernel: Kernel) -> Kernel:
         """The kernel over the cut fields, in the same units.
@@ -88,7 +77,7 @@ class Cuts:
         return FieldSchema(field.name, Fraction(0), last, Fraction(1))
 
     def _numbers(self, column: Integers, name: str) -> Integers:
-        steps = self._steps[name]
+        steps = np.array(self.points[name], dtype=np.int64)
         found = np.empty(len(column), dtype=np.int64)
 
         def fill(start: int) -> None:
@@ -97,10 +86,3 @@ class Cuts:
 
         in_blocks(fill, range(0, len(column), CACHED))
         return found
-
-
-def _steps_to(point: Fraction | int, resolution: Fraction) -> int:
-    """The least number of steps of the resolution that reaches a point."""
-    if resolution == 1 and isinstance(point, int):
-        return point
-    return ceil(point / resolution)

@@ -230,8 +230,7 @@ def compile_dyadic(kernels: Sequence[Kernel], resolution: int) -> DyadicGrid:
     names = sorted({name for kernel in kernels for name in kernel.fields})
     if len(names) != 2:
         raise KernelError(
-            f"levels are of two columns, and the kernels use {len(names)}: {', '.join(names)}; "
-            f"give bins instead"
+            f"levels are of two columns, and the kernels use {len(names)}: {', '.join(names)}"
         )
     schema = kernels[0].schema
     first, second = (field_axis(name, schema) for name in names)
@@ -281,7 +280,7 @@ def signs_of(kernel: Kernel, first: str, second: str) -> Signs:
         if name in beyond_order(kernel.expression):
             raise KernelError(
                 f"levels are for kernels that compare {first} and {second} between records, as "
-                f"sign(a.{name} - b.{name}) does; this one does more; take pairs"
+                f"sign(a.{name} - b.{name}) does; this one does more"
             )
     values = ((1, 1), (1, -1), (1, 0), (0, 1), (0, 0))
     polynomial = written_out(kernel.polynomial.scaled(1 / kernel.unit))
@@ -289,9 +288,7 @@ def signs_of(kernel: Kernel, first: str, second: str) -> Signs:
     listed = (signs.alike, signs.unlike, signs.first, signs.second, signs.none)
     # the sensitivity counts on the kernel's range
     if not min(listed) <= signs.undecided <= max(listed):
-        raise KernelError(
-            "at levels, this kernel would take values outside its range; give bins instead"
-        )
+        raise KernelError("at levels, this kernel would take values outside its range")
     return signs
 
 

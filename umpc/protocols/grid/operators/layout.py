@@ -164,6 +164,10 @@ def _names(monomial: Monomial) -> Iterator[str]:
 
 MAX_CELLS = 1 << 26
 """The most cells of a table: 512 MiB in the 64-bit ring."""
+SHOWN = 4
+"""Axes that a refusal names."""
+MANY = 10**12
+"""From so many cells on a refusal tells a power of 2."""
 
 
 def require_cells(
@@ -181,14 +185,17 @@ def require_cells(
     """
     if layout.cells <= most:
         return
+    coarser = _coarser(layout, most)
     advice = " and ".join(
         f"{axis.text} to at most {kept} values{_ways(axis, kept, kernels, binned)}"
-        for axis, kept in _coarser(layout, most)
+        for axis, kept in coarser
     )
-    instead = f"; coarsen {advice}, or take pairs" if advice else "; take pairs"
+    coarsen = f"; coarsen {advice}" if 0 < len(coarser) <= SHOWN else ""
+    cells = layout.cells
+    many = f"{cells}" if cells < MANY else f"over 2^{cells.bit_length() - 1}"
     raise RangeError(
-        f"the grid has {layout.cells} cells ({_sizes(layout)}), and at most {most} are possible "
-        f"{reason}{instead}"
+        f"the grid has {many} cells ({_sizes(layout)}), and at most {most} are possible "
+        f"{reason}{coarsen}"
     )
 
 
@@ -222,5 +229,7 @@ def _ways(axis: Axis, kept: int, kernels: Sequence[Kernel], binned: Container[st
 
 def _sizes(layout: Layout) -> str:
     sizes = [f"{axis.text}: {axis.size} values" for axis in layout.axes if axis != ONE]
+    if len(sizes) > SHOWN:
+        sizes = [*sizes[:SHOWN], f"and {len(sizes) - SHOWN} more columns and sums of them"]
     features = [f"{len(layout.features)} features"] if len(layout.features) > 1 else []
     return ", ".join(sizes + features)
