@@ -52,7 +52,7 @@ from umpc.protocols.counts.settings import (
 )
 from umpc.protocols.u_mpc.node import UMpcNode
 from umpc.protocols.u_mpc.protocol import JointSums, UMpcCoordinator
-from umpc.protocols.u_mpc.settings import Law, noisy_sums
+from umpc.protocols.u_mpc.settings import Law
 from umpc.study.attempt import Attempt
 from umpc.study.cost import Measured
 from umpc.study.document import Study
@@ -306,7 +306,7 @@ class CountsCoordinator(UMpcCoordinator):
     ) -> Report:
         sizes = run if isinstance(run, Sizes) else run.sizes
         study, tail = self.study, law_of(self.study).tail_bound()
-        totals = noisy_sums(shares, size_of(study))
+        totals = self._totals(shares, sizes)
         low, high = sum_range(study, study.parsed_kernels[0], sizes.edges, tail)
         if not low <= min(totals) <= max(totals) <= high:
             raise impossible(study, f"every possible count lies in [{low}, {high}]")
@@ -321,17 +321,13 @@ class CountsCoordinator(UMpcCoordinator):
         report = super()._report([], run, measured)
         found = headline(table, report.records)
         told = "" if found else f"the result is a table of {len(totals):,} counts, and no number"
-        report = replace(
+        value, low, high, std = found or (None,) * 4
+        sampling = 0.0 if found else None
+        return replace(
             report,
             counts=table,
             interval_covers=limits.covers if limits else report.interval_covers,
             note="; ".join(filter(None, (told, limits.note if limits else ""))),
-        )
-        if found is None:
-            return report
-        value, low, high, std = found
-        return replace(
-            report,
             estimate=value,
             noise_std=std,
             noise_std_if_honest=std,
@@ -339,8 +335,8 @@ class CountsCoordinator(UMpcCoordinator):
             high=high,
             noise_low=low,
             noise_high=high,
-            sampling_std=0.0,
-            sampling_std_bound=0.0,
+            sampling_std=sampling,
+            sampling_std_bound=sampling,
         )
 
 

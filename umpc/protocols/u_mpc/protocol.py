@@ -359,12 +359,15 @@ class UMpcCoordinator(CoordinatorSide):
         return None
 
     def _sums(self, shares: Sequence[bytes], sizes: Sizes) -> list[SumReport]:
-        # the aggregator adds all shares; zero shares cancel
-        totals = noisy_sums(shares, len(self.study.kernels))
-        laws = self.protocol.noise(sizes)
+        totals, laws = self._totals(shares, sizes), self.protocol.noise(sizes)
         # outside every kernel's range plus noise: somebody lied
         check_sums(sizes, totals, [law.tail_bound() for law in laws])
         return sum_reports(sizes, totals, laws, self.protocol.noise(sizes.if_honest))
+
+    def _totals(self, shares: Sequence[bytes], sizes: Sizes) -> list[int]:
+        """The noisy sums."""
+        # the aggregator adds all shares; zero shares cancel
+        return noisy_sums(shares, self.protocol.sums(self.study))
 
     def _shares(
         self,
