@@ -23,11 +23,12 @@ import numpy as np
 from umpc.counts import COUNTED, headline
 from umpc.counts.table import law_of_noise, uniform
 from umpc.crypto.prg import Stream
-from umpc.crypto.signing import Verify, verify_nobody
+from umpc.crypto.signing import verify_nobody
 from umpc.dp.committee import CommitteeLaplace
 from umpc.dp.distributed_gaussian import GaussianShare
 from umpc.errors import StudyError
 from umpc.mpc.attempt import SharedAttempt
+from umpc.mpc.chunks import require
 from umpc.planning.reference_table import PredictedError, ReferenceTable
 from umpc.protocols.base.bins import limits_of_bins
 from umpc.protocols.base.coordinator import CoordinatorSide
@@ -219,8 +220,8 @@ class CountsProtocol(JointSums):
     def node_class(self, study: Study) -> type[NodeSide]:
         return CountsNode
 
-    def coordinator(self, study: Study, verify: Verify) -> CoordinatorSide:
-        return CountsCoordinator(study, verify)
+    def coordinator_class(self, study: Study) -> type[CoordinatorSide]:
+        return CountsCoordinator
 
     # --- error ---------------------------------------------------------------------------------
 
@@ -230,7 +231,8 @@ class CountsProtocol(JointSums):
         How wide an interval is depends on the noise that a run happens to have.
         """
         study, plain = attempt.study, counted(attempt.study, table.columns)
-        report = CountsCoordinator(study, verify_nobody).report_of_counts(
+        side = self.coordinator(study, verify_nobody)
+        report = require(side, CountsCoordinator).report_of_counts(
             plain.tolist(), attempt.sizes, Measured()
         )
         if report.estimate is None or report.counts is None:

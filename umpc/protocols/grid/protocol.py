@@ -163,8 +163,8 @@ class GridProtocol(UMpc):
             return VerifiedNode
         return DealerlessNode if study.preprocessing == "none" else GridNode
 
-    def coordinator(self, study: Study, verify: Verify) -> CoordinatorSide:
-        return GridCoordinator(study, verify)
+    def coordinator_class(self, study: Study) -> type[CoordinatorSide]:
+        return GridCoordinator
 
     def dealing(self, attempt: Attempt, entropy: Entropy) -> Dealing:
         from umpc.protocols.grid.attempt import GridDealing
