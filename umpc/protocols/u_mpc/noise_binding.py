@@ -40,7 +40,7 @@ NodeNoise = DistributedLaplace | SkellamShare | GaussianShare
 """Noise that every node adds itself."""
 CommitteeNoise = CommitteeLaplace | CommitteeBinomial
 """Noise that a committee draws under shares."""
-SumNoise = NodeNoise | CommitteeNoise
+SumNoise = DistributedLaplace | SkellamShare | CommitteeNoise
 
 MAX_CELLS = 1 << 16
 """The most groups of owners of a complete set of edges."""
