@@ -183,7 +183,7 @@ CHECKS: dict[str, tuple[str, ...]] = {
         "not the sum of the nodes' records",
         f"{GRID}.verified_node:VerifiedTable._check",
     ),
-    "the sum is a multiple": ("add up to a multiple", f"{GRID}.protocol:GridCoordinator._sums"),
+    "the sum is a multiple": ("add up to a multiple", f"{GRID}.protocol:GridCoordinator._totals"),
     "the source is alive": ("again and again", "umpc.dp.random_bits:random_words"),
     "a study is charged once": ("charged before. Ask for", f"{LEDGER}.reserve"),
     "one run at a time": ("another run of the study", f"{LEDGER}.reserve"),

@@ -48,7 +48,6 @@ from umpc.protocols.registry import (
 )
 from umpc.protocols.u_mpc.node import UMpcNode
 from umpc.protocols.u_mpc.protocol import UMpcCoordinator
-from umpc.protocols.vector.protocol import VectorNode
 from umpc.simulation import AUTHORITY
 from umpc.study.settings import keys_of, name_of
 from umpc.study.sizes import Sizes
@@ -175,7 +174,7 @@ KINDS = {
     "people": (PeopleNode, PeopleCoordinator),
     "linked": (PeopleNode, PeopleCoordinator),
     "hajek-grid": (HajekGridNode, HajekGridCoordinator),
-    "vector": (VectorNode, UMpcCoordinator),
+    "vector": (UMpcNode, UMpcCoordinator),
     "overlap": (OverlapNode, OverlapCoordinator),
     "counts": (CountsNode, CountsCoordinator),
     "bell-2pc": (BellNode, BellCoordinator),

@@ -60,11 +60,13 @@ def sampling_tail(level: float) -> float:
     return (1 - NOISE_PART) * (1 - level) / 2
 
 
-def notes_of(axis: CountedAxis) -> list[str]:
-    """Say where a bin holds several values."""
+def notes_of(
+    axis: CountedAxis, meaning: str = "the curve is exact at their last ones"
+) -> list[str]:
+    """Say where a bin holds several values, and what that means."""
     if not is_coarse(axis):
         return []
-    return [f"bins of {axis.field} hold several values: the curve is exact at their last ones"]
+    return [f"bins of {axis.field} hold several values: {meaning}"]
 
 
 # --- one field ------------------------------------------------------------------------------------

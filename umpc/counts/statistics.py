@@ -101,7 +101,7 @@ COUNTED = {
     ),
     "contingency": CountedStatistic(
         "contingency table",
-        lambda table, level, *axes: contingency(table, *axes, level),
+        lambda table, level, x, y: contingency(table, x, y, level),
         ("x", "y"),
         headline="Cramér's V",
     ),

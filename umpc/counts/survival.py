@@ -41,7 +41,7 @@ from umpc.counts.answers import (
     Number,
     Series,
 )
-from umpc.counts.curves import noise_level, sampling_tail
+from umpc.counts.curves import noise_level, notes_of, sampling_tail
 from umpc.counts.table import (
     RUNS,
     CountTable,
@@ -56,10 +56,13 @@ from umpc.counts.table import (
     order_of,
     wilson,
 )
-from umpc.study.report import CountedAxis
 
 TINY = 1e-9
 LOGRANK, GEHAN = "logrank", "gehan"
+ANY_ORDER = (
+    "intervals allow for every order of events and censored times in a bin, and the curve takes "
+    "half of the censored before the events"
+)
 
 
 @dataclass(frozen=True)
@@ -305,18 +308,8 @@ def kaplan_meier(
         "share without the event",
         series,
         numbers,
-        [*order_notes(axis), f"the restricted mean is up to {places[-1]:.6g}"],
+        [*notes_of(axis, ANY_ORDER), f"the restricted mean is up to {places[-1]:.6g}"],
     )
-
-
-def order_notes(axis: CountedAxis) -> list[str]:
-    """Say where the order of events and censored times is not known."""
-    if not is_coarse(axis):
-        return []
-    return [
-        f"bins of {axis.field} hold several values: intervals allow for every order of events and "
-        "censored times in a bin, and the curve takes half of the censored before the events"
-    ]
 
 
 def _median(curve: Series, firsts: Floats, name: str) -> Number:
@@ -396,7 +389,7 @@ def nelson_aalen(
         value, places = np.cumsum(each.rates()[1]), ends_of_bins(axis)[1]
         series.append(Series(each.name, places.tolist(), value.tolist(), intervals))
     title = f"Nelson–Aalen curve of {axis.field}"
-    notes = order_notes(axis)
+    notes = notes_of(axis, ANY_ORDER)
     name = "cumulative hazard"
     return CountsAnswer("nelson_aalen", title, level, axis.field, name, series, [], notes)
 

@@ -18,7 +18,6 @@ from itertools import chain, combinations, permutations
 
 import numpy as np
 
-from umpc.errors import StudyError
 from umpc.inference.report_inference import Inference
 from umpc.study.report import Report
 from umpc.ustat.error_law import Floats
@@ -91,16 +90,17 @@ def matrix_of(report: Report) -> CorrelationMatrix | None:
         found |= {(y, x): value for (x, y), value in found.items()}
         return [[diagonal if x == y else found[x, y] for y in columns] for x in columns]
 
-    tests = [_p_value(report.of_part(place)) for place in range(len(pairs))]
+    own = (Inference(report.of_part(place)).usual_test() for place in range(len(pairs)))
+    tests = [test and test.p_value for test in own]
     values = rows([part.estimate for part in report.parts], 1.0)
     nearest: list[list[float]] = []
     moved = 0.0
     if all(part.estimate is not None for part in report.parts):
         released = np.array(values, dtype=float)
-        found = nearest_correlations(released)
-        difference = float(np.abs(found - released).max())
+        repaired = nearest_correlations(released)
+        difference = float(np.abs(repaired - released).max())
         moved = difference if difference > NEGLIGIBLE else 0.0
-        nearest = found.tolist()
+        nearest = repaired.tolist()
     return CorrelationMatrix(
         statistic,
         columns,
@@ -112,13 +112,6 @@ def matrix_of(report: Report) -> CorrelationMatrix | None:
         nearest,
         moved,
     )
-
-
-def _p_value(report: Report) -> float | None:
-    try:
-        return Inference(report).test().p_value
-    except StudyError:  # it is withheld
-        return None
 
 
 def holm(values: Sequence[float | None]) -> list[float | None]:

@@ -50,7 +50,7 @@ from typing import Any
 
 import numpy as np
 
-from umpc.errors import StudyError
+from umpc.errors import StudyError, UmpcError
 from umpc.inference.hypotheses import HYPOTHESES, DrawnRecords, Hypothesis
 from umpc.inference.null_laws import (
     ALTERNATIVES,
@@ -76,6 +76,7 @@ from umpc.ustat.intervals import (
     covering_interval,
     pair_interval,
     population_std,
+    theta_of,
 )
 from umpc.ustat.kernel import Kernel
 from umpc.ustat.pair_quantiles import curve_of, ends_of, quantile_of
@@ -316,6 +317,13 @@ class Inference:
             )
         return self._test_value(null, alternative or TWO_SIDED)
 
+    def usual_test(self) -> NullTest | None:
+        """The test of the statistic's own hypothesis; None where there is none."""
+        try:
+            return self.test()
+        except UmpcError:
+            return None
+
     def _test_hypothesis(self, hypothesis: Hypothesis, alternative: str) -> NullTest:
         if alternative not in hypothesis.alternatives:
             raise StudyError(
@@ -346,11 +354,7 @@ class Inference:
 
     def _test_value(self, null: float, alternative: str) -> NullTest:
         estimator, means = self.estimator, self._means
-        theta = null
-        if estimator == "total":
-            theta = null / self.report.sets
-        elif estimator in ENTROPIES:
-            theta = ENTROPIES[estimator] ** -null
+        theta = theta_of(estimator, null, self.report.sets)
         weights, constant = contrast_of(estimator, means)[0](theta)
         seen = float(np.dot(weights, means)) - constant
         if estimator in ENTROPIES:  # it decreases in the mean

@@ -20,8 +20,8 @@ from umpc.decoding import convert
 from umpc.errors import ConfigError
 from umpc.inference.matrix import CorrelationMatrix, matrix_of
 from umpc.inference.null_laws import NullTest
-from umpc.inference.report_inference import ErrorSource, ReportInterval
-from umpc.reporting.rows import answers_in, errors_of, intervals_of, promise_of, usual_test_of
+from umpc.inference.report_inference import ErrorSource, Inference, ReportInterval
+from umpc.reporting.rows import answers_in, errors_of, intervals_of, promise_of
 from umpc.study.report import Report
 from umpc.text_file import read_text
 
@@ -89,7 +89,9 @@ def document(report: Report, extra: Extra | None = None) -> dict[str, Any]:
 
 def inference_of(report: Report, level: float = 0.95) -> InferenceDocument:
     """Inference from a report; empty where it has no value."""
-    return InferenceDocument(intervals_of(report, level), usual_test_of(report), errors_of(report))
+    return InferenceDocument(
+        intervals_of(report, level), Inference(report).usual_test(), errors_of(report)
+    )
 
 
 def inference_document(inference: InferenceDocument) -> dict[str, Any]:

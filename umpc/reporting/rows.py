@@ -224,14 +224,6 @@ def answers_in(report: Report) -> list[CountsAnswer]:
     return [] if report.counts is None else answers_of(report.counts, report.records)
 
 
-def usual_test_of(report: Report) -> NullTest | None:
-    """The test of the statistic's own hypothesis; None where there is none."""
-    try:
-        return Inference(report).test()
-    except UmpcError:
-        return None
-
-
 def errors_of(report: Report) -> list[ErrorSource]:
     """The four sources of error; none where the report has no value."""
     try:
@@ -379,7 +371,7 @@ def _values(report: Report) -> Iterator[Block]:
     yield TABLE, ("Which interval of 95 % answers which question", rows)
     if report.noise_std is not None:
         yield QUIET, f"The noise in the value has a standard deviation of {report.noise_std:.2g}."
-    if test := usual_test_of(report):
+    if test := Inference(report).usual_test():
         yield TEXT, f"{describe_test(test)}."
     if report.note:
         yield TEXT, report.note
@@ -422,7 +414,7 @@ def _estimate(report: Report) -> Iterator[Line]:
         yield from _value(own, name, describe_share(report, place))
         if own.estimate is not None:
             yield "  noise, standard deviation", f"{own.noise_std:.3g}", ""
-        if test := usual_test_of(own):
+        if test := Inference(own).usual_test():
             yield "  test", "", describe_test(test)
     yield "", "", report.note
 

@@ -111,6 +111,13 @@ def _in_own_unit(estimator: str, low: float, high: float, sets: int) -> Interval
     return low, high
 
 
+def theta_of(estimator: str, value: float, sets: int) -> float:
+    """θ of a value of the statistic."""
+    if estimator == "total":
+        return value / sets
+    return ENTROPIES[estimator] ** -value if estimator in ENTROPIES else value
+
+
 def possible_means(estimator: str, points: Floats) -> Interval:
     """The range of θ: of the mean of the one kernel, or of the ratio."""
     if estimator in COMBINED:
@@ -150,10 +157,8 @@ def is_covered(estimator: str, statistic: ReleasedStatistic, sets: int, value: f
 
     Args: as in `covering_interval`.
     """
-    theta = value / sets if estimator == "total" else value
-    if estimator in ENTROPIES:
-        theta = ENTROPIES[estimator] ** -value
-    return _Search(estimator, statistic, TAIL * statistic.shown(estimator)).holds(theta)
+    search = _Search(estimator, statistic, TAIL * statistic.shown(estimator))
+    return search.holds(theta_of(estimator, value, sets))
 
 
 def sampling_std(estimator: str, statistic: ReleasedStatistic, sets: int) -> float:

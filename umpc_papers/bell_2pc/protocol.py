@@ -14,7 +14,6 @@ from fractions import Fraction
 from math import hypot
 from typing import Any
 
-from umpc.crypto.signing import Verify
 from umpc.dp.events import Event
 from umpc.errors import StudyError
 from umpc.planning.reference_table import ReferenceTable
@@ -102,8 +101,8 @@ class BellTwoPc(UMpc):
     def node_class(self, study: Study) -> type[NodeSide]:
         return GroupNode if study.noise == GROUPS else BellNode
 
-    def coordinator(self, study: Study, verify: Verify) -> CoordinatorSide:
-        return BellCoordinator(study, verify)
+    def coordinator_class(self, study: Study) -> type[CoordinatorSide]:
+        return BellCoordinator
 
     def trial_over_edges(self, study: Study) -> Study:
         """The study's own rule, as the pairs of a record share its ε."""

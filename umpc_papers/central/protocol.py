@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from umpc.crypto.signing import Verify
 from umpc.planning.reference_table import PredictedError, ReferenceTable
 from umpc.protocols.base.coordinator import CoordinatorSide
 from umpc.protocols.base.one_message_protocol import TRIAL_RECORDS, OneMessageProtocol
@@ -106,8 +105,8 @@ class CentralProtocol(OneMessageProtocol):
     def messages(self, study: Study) -> CuratorMessages:
         return CuratorMessages(study)
 
-    def coordinator(self, study: Study, verify: Verify) -> CoordinatorSide:
-        return CuratorCoordinator(study, verify, self.messages(study))
+    def coordinator_class(self, study: Study) -> type[CoordinatorSide]:
+        return CuratorCoordinator
 
     def _noise_beforehand(self, attempt: Attempt) -> float:
         messages = self.messages(attempt.study)

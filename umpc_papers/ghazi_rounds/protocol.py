@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from umpc.crypto.signing import Verify
 from umpc.protocols.base.coordinator import CoordinatorSide
 from umpc.protocols.base.one_message import OneMessageNode
 from umpc.study.attempt import Attempt
@@ -31,8 +30,8 @@ class GhaziRoundsProtocol(CellProtocol):
     def node_class(self, study: Study) -> type[OneMessageNode]:
         return RoundsNode
 
-    def coordinator(self, study: Study, verify: Verify) -> CoordinatorSide:
-        return RoundsCoordinator(study, verify, self.messages(study))
+    def coordinator_class(self, study: Study) -> type[CoordinatorSide]:
+        return RoundsCoordinator
 
     def cost(self, attempt: Attempt) -> Cost:
         return cost_of_rounds(self.messages(attempt.study), attempt.counts)

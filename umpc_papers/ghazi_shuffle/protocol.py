@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from umpc.crypto.signing import Verify
 from umpc.planning.reference_table import PredictedError, ReferenceTable
 from umpc.protocols.base.bins import bias_of_bins
 from umpc.protocols.base.coordinator import CoordinatorSide
@@ -90,8 +89,8 @@ class GhaziShuffleProtocol(StudyProtocol):
     def node_class(self, study: Study) -> type[NodeSide]:
         return ShuffleNode
 
-    def coordinator(self, study: Study, verify: Verify) -> CoordinatorSide:
-        return ShuffleCoordinator(study, verify)
+    def coordinator_class(self, study: Study) -> type[CoordinatorSide]:
+        return ShuffleCoordinator
 
     def messages(self, attempt: Attempt) -> ShuffleMessages:
         """The messages of an attempt, whose noise depends on all nodes' records."""

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from umpc.crypto.signing import Verify
 from umpc.dp.events import Event
 from umpc.mpc.chunks import require
 from umpc.planning.reference_table import PredictedError, ReferenceTable
@@ -97,8 +96,8 @@ class HajekGridProtocol(GridProtocol):
     def node_class(self, study: Study) -> type[NodeSide]:
         return DealerlessHajekNode if study.preprocessing == "none" else HajekGridNode
 
-    def coordinator(self, study: Study, verify: Verify) -> CoordinatorSide:
-        return HajekGridCoordinator(study, verify)
+    def coordinator_class(self, study: Study) -> type[CoordinatorSide]:
+        return HajekGridCoordinator
 
     def cost(self, attempt: Attempt) -> Cost:
         return cost_of_steps(require(attempt, GridAttempt))

@@ -9,7 +9,6 @@ from functools import partial
 from math import sqrt
 from typing import Any
 
-from umpc.crypto.signing import Verify
 from umpc.dp.events import Event, PureEvent
 from umpc.planning.reference_table import PredictedError, ReferenceTable
 from umpc.protocols.base.bins import bias_of_bins
@@ -99,13 +98,11 @@ class BellLdpProtocol(CellProtocol):
     def node_class(self, study: Study) -> type[OneMessageNode]:
         return RoundsNode if is_adaptive(study) else super().node_class(study)
 
-    def given_to_node(self, study: Study) -> tuple[Any, ...]:
-        return (adaptive_messages(study),) if is_adaptive(study) else super().given_to_node(study)
+    def given_to_sides(self, study: Study) -> tuple[Any, ...]:
+        return (adaptive_messages(study),) if is_adaptive(study) else super().given_to_sides(study)
 
-    def coordinator(self, study: Study, verify: Verify) -> CoordinatorSide:
-        if is_adaptive(study):
-            return RoundsCoordinator(study, verify, adaptive_messages(study))
-        return super().coordinator(study, verify)
+    def coordinator_class(self, study: Study) -> type[CoordinatorSide]:
+        return RoundsCoordinator if is_adaptive(study) else super().coordinator_class(study)
 
     def cost(self, attempt: Attempt) -> Cost:
         if is_adaptive(attempt.study):

@@ -20,7 +20,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from enum import Enum
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 from umpc.crypto.signing import Verify
 from umpc.errors import (
@@ -124,6 +124,9 @@ class CoordinatorAggregation(Protocol):
 
 class CoordinatorSide(ABC):
     """One study, one attempt. Args: study: checked. verify: checks the nodes' certificates."""
+
+    protocol: Any
+    """The study's `StudyProtocol`, which makes this side."""
 
     def __init__(self, study: Study, verify: Verify):
         self.study = study
@@ -250,11 +253,8 @@ class CoordinatorSide(ABC):
         signatures = tuple(answer.signature for answer in answers)
         self.check_signed("all members", statement, signatures, "agree")
         openings = tuple(answer.opening for answer in answers)
-        self._attempt = self._make_attempt(self._members, openings)
+        self._attempt = self.protocol.attempt(self.study, self._members, openings)
         return m.Begin(openings, signatures)
-
-    def _make_attempt(self, members: Sequence[Member], openings: Sequence[bytes]) -> Attempt:
-        return Attempt(self.study, members, openings)
 
     @property
     def attempt(self) -> Attempt:

@@ -192,7 +192,7 @@ class NodeAggregation(Protocol):
 class NodeSide(SeedAgreement, ABC):
     """One node's part of one attempt. Args: as in SeedAgreement."""
 
-    protocol: Any
+    own_protocol: Any
     """The study's `StudyProtocol`, which makes this side and has the coordinator's, too."""
     _attempt: Attempt | None = None
 
@@ -223,7 +223,7 @@ class NodeSide(SeedAgreement, ABC):
         """The attempt, once. Raises: also TooFewRecords, RangeError."""
         if self._attempt is not None:
             raise LocalProtocolError("begin comes once, after agree")
-        attempt: Attempt = self.protocol.attempt(self.study, self._agreed(openings), openings)
+        attempt: Attempt = self.own_protocol.attempt(self.study, self._agreed(openings), openings)
         # spec/joint_seed.py, `prepare`
         _ = attempt.sizes.edges  # too few records are refused before anything is charged
         return attempt
@@ -245,7 +245,7 @@ class NodeSide(SeedAgreement, ABC):
     @property
     def delta(self) -> Fraction:
         """δ of the release, which the ledger reserves before any record is looked at."""
-        found: Fraction = self.protocol.delta(self.attempt.sizes)
+        found: Fraction = self.own_protocol.delta(self.attempt.sizes)
         return found
 
     @abstractmethod

@@ -153,14 +153,14 @@ class OneMessageProtocol(StudyProtocol):
     def messages(self, study: Study) -> OneMessage:
         """The messages of a checked study. Raises: InvalidEpsilon, StudyError."""
 
-    def given_to_node(self, study: Study) -> tuple[Any, ...]:
+    def given_to_sides(self, study: Study) -> tuple[Any, ...]:
         return (self.messages(study),)
 
     def node_class(self, study: Study) -> type[OneMessageNode]:
         return OneMessageNode
 
-    def coordinator(self, study: Study, verify: Verify) -> CoordinatorSide:
-        return OneMessageCoordinator(study, verify, self.messages(study))
+    def coordinator_class(self, study: Study) -> type[CoordinatorSide]:
+        return OneMessageCoordinator
 
     def cost(self, attempt: Attempt) -> Cost:
         return cost_of_messages(self.messages(attempt.study), attempt.counts)

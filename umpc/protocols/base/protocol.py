@@ -498,25 +498,31 @@ class StudyProtocol(ABC):
         entropy: Entropy,
     ) -> NodeSide:
         """One node's part. Args: as in SeedAgreement."""
-        kind, more = self.node_class(study), self.given_to_node(study)
+        kind, more = self.node_class(study), self.given_to_sides(study)
         side = kind(own, study, columns, records, entropy, *more)
-        side.protocol = self
+        side.own_protocol = self
         return side
 
-    def given_to_node(self, study: Study) -> tuple[Any, ...]:
-        """What the class of a node's part takes beside the arguments of `node`."""
+    def given_to_sides(self, study: Study) -> tuple[Any, ...]:
+        """What the classes of both sides take beside the arguments of `node` and `coordinator`."""
         return ()
 
     def node_class(self, study: Study) -> type[NodeSide]:
         """The class of a node's part, loaded where a node needs it."""
         raise NotImplementedError
 
-    @abstractmethod
     def coordinator(self, study: Study, verify: Verify) -> CoordinatorSide:
         """The coordinator's part of a checked study.
 
         Args: verify: checks the nodes' certificates.
         """
+        side = self.coordinator_class(study)(study, verify, *self.given_to_sides(study))
+        side.protocol = self
+        return side
+
+    @abstractmethod
+    def coordinator_class(self, study: Study) -> type[CoordinatorSide]:
+        """The class of the coordinator's part."""
 
     def dealing(self, attempt: Attempt, entropy: Entropy) -> Dealing | None:
         """The dealer's part; None for the material of edges under masks, or for no material."""

@@ -24,11 +24,12 @@ from umpc.counts import COUNTED, headline
 from umpc.counts.statistics import DEPENDENT
 from umpc.counts.table import law_of_noise, uniform
 from umpc.crypto.prg import Stream
-from umpc.crypto.signing import Verify, verify_nobody
+from umpc.crypto.signing import verify_nobody
 from umpc.dp.committee import CommitteeLaplace
 from umpc.dp.distributed_gaussian import GaussianShare
 from umpc.errors import StudyError
 from umpc.mpc.attempt import SharedAttempt
+from umpc.mpc.chunks import require
 from umpc.planning.reference_table import PredictedError, ReferenceTable
 from umpc.protocols.base.bins import limits_of_bins
 from umpc.protocols.base.coordinator import CoordinatorSide
@@ -53,7 +54,7 @@ from umpc.protocols.counts.settings import (
 )
 from umpc.protocols.u_mpc.node import UMpcNode
 from umpc.protocols.u_mpc.protocol import JointSums, UMpcCoordinator
-from umpc.protocols.u_mpc.settings import Law, noisy_sums
+from umpc.protocols.u_mpc.settings import Law
 from umpc.study.attempt import Attempt
 from umpc.study.cost import Measured
 from umpc.study.document import Study
@@ -221,8 +222,8 @@ class CountsProtocol(JointSums):
     def node_class(self, study: Study) -> type[NodeSide]:
         return CountsNode
 
-    def coordinator(self, study: Study, verify: Verify) -> CoordinatorSide:
-        return CountsCoordinator(study, verify)
+    def coordinator_class(self, study: Study) -> type[CoordinatorSide]:
+        return CountsCoordinator
 
     # --- error ---------------------------------------------------------------------------------
 
@@ -232,7 +233,8 @@ class CountsProtocol(JointSums):
         How wide an interval is depends on the noise that a run happens to have.
         """
         study, plain = attempt.study, counted(attempt.study, table.columns)
-        report = CountsCoordinator(study, verify_nobody).report_of_counts(
+        side = self.coordinator(study, verify_nobody)
+        report = require(side, CountsCoordinator).report_of_counts(
             plain.tolist(), attempt.sizes, Measured()
         )
         if report.estimate is None or report.counts is None:
@@ -308,7 +310,7 @@ class CountsCoordinator(UMpcCoordinator):
     ) -> Report:
         sizes = run if isinstance(run, Sizes) else run.sizes
         study, tail = self.study, law_of(self.study).tail_bound()
-        totals = noisy_sums(shares, size_of(study))
+        totals = self._totals(shares, sizes)
         low, high = sum_range(study, study.parsed_kernels[0], sizes.edges, tail)
         if not low <= min(totals) <= max(totals) <= high:
             raise impossible(study, f"every possible count lies in [{low}, {high}]")
@@ -323,17 +325,13 @@ class CountsCoordinator(UMpcCoordinator):
         report = super()._report([], run, measured)
         found = headline(table, report.records)
         told = "" if found else f"the result is a table of {len(totals):,} counts, and no number"
-        report = replace(
+        value, low, high, std = found or (None,) * 4
+        sampling = 0.0 if found else None
+        return replace(
             report,
             counts=table,
             interval_covers=limits.covers if limits else report.interval_covers,
             note="; ".join(filter(None, (told, limits.note if limits else ""))),
-        )
-        if found is None:
-            return report
-        value, low, high, std = found
-        return replace(
-            report,
             estimate=value,
             noise_std=std,
             noise_std_if_honest=std,
@@ -341,8 +339,8 @@ class CountsCoordinator(UMpcCoordinator):
             high=high,
             noise_low=low,
             noise_high=high,
-            sampling_std=0.0,
-            sampling_std_bound=0.0,
+            sampling_std=sampling,
+            sampling_std_bound=sampling,
         )
 
 

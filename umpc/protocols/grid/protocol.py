@@ -68,14 +68,13 @@ from umpc.protocols.grid.verified import (
     incomplete,
     inverses_of_cells,
 )
-from umpc.protocols.u_mpc.noise_binding import noise_of_sums
 from umpc.protocols.u_mpc.protocol import UMpc, UMpcCoordinator, traffic
-from umpc.protocols.u_mpc.settings import UMpcSettings, noisy_sums, sum_reports
+from umpc.protocols.u_mpc.settings import UMpcSettings, noisy_sums
 from umpc.protocols.u_mpc.theory import error_of_sums
 from umpc.study.attempt import Attempt
 from umpc.study.cost import Cost
 from umpc.study.document import Study
-from umpc.study.making_report import Limits, check_sums, impossible
+from umpc.study.making_report import Limits, impossible
 from umpc.study.messages import Frame
 from umpc.study.report import SumReport
 from umpc.study.settings import HONEST, LYING_NODES, Settings
@@ -164,8 +163,8 @@ class GridProtocol(UMpc):
             return VerifiedNode
         return DealerlessNode if study.preprocessing == "none" else GridNode
 
-    def coordinator(self, study: Study, verify: Verify) -> CoordinatorSide:
-        return GridCoordinator(study, verify)
+    def coordinator_class(self, study: Study) -> type[CoordinatorSide]:
+        return GridCoordinator
 
     def dealing(self, attempt: Attempt, entropy: Entropy) -> Dealing:
         from umpc.protocols.grid.attempt import GridDealing
@@ -475,17 +474,14 @@ class GridCoordinator(UMpcCoordinator):
     def _limits(self, sums: Sequence[SumReport]) -> Limits | None:
         return limits_of(self.study, sums)
 
-    def _sums(self, shares: Sequence[bytes], sizes: Sizes) -> list[SumReport]:
+    def _totals(self, shares: Sequence[bytes], sizes: Sizes) -> list[int]:
         """Half of what the shares add up to, or a sixth; it is whole unless somebody deviated.
 
         Raises: ImpossibleResult.
         """
-        laws = noise_of_sums(sizes)
         factor = factor_of(self.study.degree)
         multiplied = noisy_sums(shares, len(self.study.kernels), ring_of(sizes))
         # each is 2·S (6·S): another remainder means that somebody deviated
         if any(total % factor for total in multiplied):
             raise impossible(self.study, f"shares add up to a multiple of {factor}")
-        totals = [total // factor for total in multiplied]
-        check_sums(sizes, totals, [law.tail_bound() for law in laws])
-        return sum_reports(sizes, totals, laws)
+        return [total // factor for total in multiplied]

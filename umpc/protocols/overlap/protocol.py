@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from umpc.crypto.signing import Verify
 from umpc.errors import StudyError
 from umpc.protocols.base.coordinator import CoordinatorSide
 from umpc.protocols.base.one_message import OneMessageNode
@@ -80,8 +79,8 @@ class OverlapProtocol(OneMessageProtocol):
 
         return OverlapNode
 
-    def coordinator(self, study: Study, verify: Verify) -> CoordinatorSide:
-        return OverlapCoordinator(study, verify, self.messages(study))
+    def coordinator_class(self, study: Study) -> type[CoordinatorSide]:
+        return OverlapCoordinator
 
     def cost(self, attempt: Attempt) -> Cost:
         return cost_of(attempt)
@@ -124,9 +123,6 @@ class OverlapProtocol(OneMessageProtocol):
 
 class OverlapCoordinator(OneMessageCoordinator):
     """One study, one attempt."""
-
-    def _make_attempt(self, members: Sequence[Member], openings: Sequence[bytes]) -> Attempt:
-        return OverlapAttempt(self.study, members, openings)
 
     def _cost(self, counts: Sequence[ClassCounts]) -> Cost:
         return cost_of(self.attempt)

@@ -181,8 +181,8 @@ class PeopleProtocol(GridProtocol):
 
         return PeopleNode
 
-    def coordinator(self, study: Study, verify: Verify) -> CoordinatorSide:
-        return PeopleCoordinator(study, verify)
+    def coordinator_class(self, study: Study) -> type[CoordinatorSide]:
+        return PeopleCoordinator
 
     def dealing(self, attempt: Attempt, entropy: Entropy) -> Dealing:
         if attempt.study.adversary == HONEST:

@@ -124,7 +124,7 @@ class UMpcNode(NodeSide, MeshSide):
             # the public offset counts once
             is_first = self.index == attempt.committee[0]
             return [-coins.offset * is_first for coins in attempt.coins]
-        laws = self.protocol.noise(attempt.sizes)
+        laws = self.own_protocol.noise(attempt.sizes)
         # own part of each sum's noise (Balle et al. 2020 for discrete Laplace)
         return [law.draw(self._random_bits) for law in laws if isinstance(law, NodeNoise)]
 

@@ -40,7 +40,7 @@ NodeNoise = DistributedLaplace | SkellamShare | GaussianShare
 """Noise that every node adds itself."""
 CommitteeNoise = CommitteeLaplace | CommitteeBinomial
 """Noise that a committee draws under shares."""
-SumNoise = NodeNoise | CommitteeNoise
+SumNoise = DistributedLaplace | SkellamShare | CommitteeNoise
 
 MAX_CELLS = 1 << 16
 """The most groups of owners of a complete set of edges."""
@@ -191,32 +191,23 @@ def shared_attempt(
     Args: noise, sums: as of `UMpc`.
     Raises: RemoteProtocolError, RangeError where the edges cannot be listed.
     """
-    if not isinstance(members, tuple) or not isinstance(openings, tuple):
-        return _new_attempt(study, members, openings, noise, sums)
     # The attempt keeps these objects, so no other object has their identities while it is known.
     key = id(study), id(members), id(openings)
-    attempt = _attempts.get(key)
-    if attempt is None:
-        attempt = _attempts[key] = _new_attempt(study, members, openings, noise, sums)
-    return attempt
-
-
-_attempts: WeakValueDictionary[tuple[int, int, int], SharedAttempt] = WeakValueDictionary()
-
-
-def _new_attempt(
-    study: Study,
-    members: Sequence[Member],
-    openings: Sequence[bytes],
-    noise: Callable[[Sizes], Sequence[Law]],
-    sums: int,
-) -> SharedAttempt:
+    is_kept = isinstance(members, tuple) and isinstance(openings, tuple)
+    if is_kept and (known := _attempts.get(key)) is not None:
+        return known
     sizes = Sizes.of(study, members)
     check_edges(sizes)
     laws = noise(sizes)
     ring = ring_for(sizes, [law.tail_bound() for law in laws])
     coins, dealt = coins_of(laws) * (sums // len(laws)), study.coins == "dealt"
-    return SharedAttempt(study, members, openings, ring, coins, sums=sums, coins_dealt=dealt)
+    made = SharedAttempt(study, members, openings, ring, coins, sums=sums, coins_dealt=dealt)
+    if is_kept:
+        _attempts[key] = made
+    return made
+
+
+_attempts: WeakValueDictionary[tuple[int, int, int], SharedAttempt] = WeakValueDictionary()
 
 
 def coins_of(laws: Sequence[Law]) -> list[CoinToss]:

@@ -22,18 +22,15 @@ from math import sqrt
 from typing import TYPE_CHECKING, Any
 
 from umpc.crypto.ring import RINGS, Ring
-from umpc.crypto.signing import Verify
 from umpc.dp.composition import concentrated_rho
 from umpc.dp.events import ConcentratedEvent, Event
 from umpc.errors import AlreadyReleased, LocalProtocolError, RemoteProtocolError
 from umpc.mpc.attempt import SharedAttempt
 from umpc.mpc.backends import predict
-from umpc.mpc.chunks import require
 from umpc.planning.reference_table import PredictedError, ReferenceTable
 from umpc.protocols.base.coordinator import CoordinatorSide
 from umpc.protocols.base.promise import DEALER, NOBODY, PromiseTerms, Trust
 from umpc.protocols.base.protocol import Line, StudyProtocol, Variant
-from umpc.protocols.registry import protocol_of
 from umpc.protocols.u_mpc.noise_binding import (
     check_edges,
     delta_of_sums,
@@ -213,8 +210,8 @@ class UMpc(StudyProtocol):
 
         return UMpcNode
 
-    def coordinator(self, study: Study, verify: Verify) -> CoordinatorSide:
-        return UMpcCoordinator(study, verify)
+    def coordinator_class(self, study: Study) -> type[CoordinatorSide]:
+        return UMpcCoordinator
 
     def cost(self, attempt: Attempt) -> Cost:
         return predict(shared(attempt))
@@ -319,13 +316,7 @@ class UMpcCoordinator(CoordinatorSide):
         check_edges(sizes)
         ring_for(sizes, [law.tail_bound() for law in self.protocol.noise(sizes)])
 
-    @property
-    def protocol(self) -> UMpc:
-        """The study's protocol, which says the law of the noise, δ, the attempt and its cost."""
-        return require(protocol_of(self.study), UMpc)
-
-    def _make_attempt(self, members: Sequence[Member], openings: Sequence[bytes]) -> Attempt:
-        return self.protocol.attempt(self.study, members, openings)
+    protocol: UMpc
 
     @property
     def attempt(self) -> SharedAttempt:
@@ -359,12 +350,15 @@ class UMpcCoordinator(CoordinatorSide):
         return None
 
     def _sums(self, shares: Sequence[bytes], sizes: Sizes) -> list[SumReport]:
-        # the aggregator adds all shares; zero shares cancel
-        totals = noisy_sums(shares, len(self.study.kernels))
-        laws = self.protocol.noise(sizes)
+        totals, laws = self._totals(shares, sizes), self.protocol.noise(sizes)
         # outside every kernel's range plus noise: somebody lied
         check_sums(sizes, totals, [law.tail_bound() for law in laws])
         return sum_reports(sizes, totals, laws, self.protocol.noise(sizes.if_honest))
+
+    def _totals(self, shares: Sequence[bytes], sizes: Sizes) -> list[int]:
+        """The noisy sums."""
+        # the aggregator adds all shares; zero shares cancel
+        return noisy_sums(shares, self.protocol.sums(self.study))
 
     def _shares(
         self,

@@ -20,7 +20,7 @@ The scale S_i of sum i says how far one record moves it, so that Σ (change_i/S_
 
 For Laplace noise Σ |change_i|/S_i is at most m, or ⌊d²/4⌋, or √m with a loss (Cauchy, Schwarz).
 
-*Node.* A node's side of `vector`: as that of U-MPC, over clipped records, with joint noise.
+*Node.* A node's side of `vector` is that of U-MPC, over clipped records, with joint noise.
 """
 
 from __future__ import annotations
@@ -39,7 +39,6 @@ from umpc.protocols.base.node import NodeSide
 from umpc.protocols.base.promise import PromiseTerms
 from umpc.protocols.base.protocol import Line, StudyProtocol
 from umpc.protocols.base.seed_agreement import Entropy
-from umpc.protocols.u_mpc.node import UMpcNode
 from umpc.protocols.u_mpc.protocol import LOUD, JointSums
 from umpc.protocols.u_mpc.settings import Law
 from umpc.protocols.u_mpc.theory import error_of_sums
@@ -114,8 +113,12 @@ class VectorProtocol(JointSums):
             found.append(error_of_sums(sizes, part, own))
         return max(found, key=lambda each: each.mse)
 
-    def node_class(self, study: Study) -> type[NodeSide]:
-        return VectorNode
+    def node(
+        self, own: Credentials, study: Study, columns: Columns, records: int, entropy: Entropy
+    ) -> NodeSide:
+        # clip first: the sensitivity counts on it
+        clipped = clip_columns(columns, coordinates_of(study), clip_of(study))
+        return super().node(own, study, clipped, records, entropy)
 
     def trial_over_edges(self, study: Study) -> Study:
         return study.replaced(edges="all", epsilon=LOUD, max_colluding=0)
@@ -183,17 +186,3 @@ def _root(number: int) -> Fraction:
     """√number, rounded up."""
     # rounded up: noise is never too small
     return Fraction(isqrt((number << 2 * ROOT_BITS) - 1) + 1, 1 << ROOT_BITS)
-
-
-# --- node -----------------------------------------------------------------------------------------
-
-
-class VectorNode(UMpcNode):
-    """One node, one study, one attempt. Args: as in SeedAgreement."""
-
-    def __init__(
-        self, own: Credentials, study: Study, columns: Columns, records: int, entropy: Entropy
-    ):
-        # clip first: the sensitivity counts on it
-        clipped = clip_columns(columns, coordinates_of(study), clip_of(study))
-        super().__init__(own, study, clipped, records, entropy)
