@@ -164,6 +164,7 @@ def test_document_page_and_table_have_the_matrix(exact):
     assert again.matrix() == exact.matrix()
     page = exact.to_html()
     assert page.count("<rect") == 16 and "Holm" in page and "complete in all 4 columns" in page
+    assert exact.plot().svg in page, "a notebook shows the heat map, too"
     told = [row for row in table_rows(exact.report, {}) if "(Holm)" in row[2]]
     assert len(told) == 6
 

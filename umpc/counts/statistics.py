@@ -100,6 +100,8 @@ COUNTED = {
     ),
 }
 """Name in a study → the statistic. A column's cells are bins or categories."""
+ACROSS_BINS = ("ecdf", "quantiles", "kaplan_meier")
+"""Statistics whose intervals hold the value of the records themselves, also where bins are wide."""
 
 
 @dataclass(frozen=True)
