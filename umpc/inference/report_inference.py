@@ -409,7 +409,8 @@ class Inference:
                 "Python result.km(), result.logrank(), result.quantile(0.5) and others"
             )
         if self.report.estimate is None:
-            raise StudyError(f"the study has no value to infer from: {self.report.note}")
+            told = "; take one of result.parts, or --part" if self.report.parts else ""
+            raise StudyError(f"the study has no value to infer from: {self.report.note}{told}")
 
     @cached_property
     def _fields(self) -> list[FieldText]:
