@@ -8,9 +8,11 @@ from itertools import combinations
 import jsonschema
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from scipy import stats
 
 import umpc
+from umpc.cli.infer import infer
 from umpc.errors import StudyError
 from umpc.inference.matrix import holm, nearest_correlations
 from umpc.reporting.json_document import SCHEMA, check_document
@@ -164,8 +166,15 @@ def test_document_page_and_table_have_the_matrix(exact):
     assert again.matrix() == exact.matrix()
     page = exact.to_html()
     assert page.count("<rect") == 16 and "Holm" in page and "complete in all 4 columns" in page
+    assert exact.plot().svg in page, "a notebook shows the heat map, too"
     told = [row for row in table_rows(exact.report, {}) if "(Holm)" in row[2]]
     assert len(told) == 6
+
+
+def test_infer_says_that_the_p_value_of_one_pair_is_not_corrected(exact, tmp_path):
+    file = str(exact.save(tmp_path / "report.json"))
+    shown = CliRunner().invoke(infer, [file, "--part", "2"], catch_exceptions=False).output
+    assert shown.endswith("not corrected for the 6 values; its matrix has Holm's p-values\n")
 
 
 @pytest.mark.parametrize(

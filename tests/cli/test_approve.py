@@ -123,7 +123,8 @@ def test_a_study_is_shown_with_all_that_a_decision_needs(site):
         "47/10 after this study; this coordinator has asked for nothing else here.",
         f"study         'tau', hash {TAU.hash.hex()}",
         "asked         now by coordinator, not decided on",
-        "statistic     'kendall_tau_b', which is the library's kendall_tau_b",
+        "statistic     'kendall_tau_b', which is the library's kendall_tau_b: Kendall's tau-b of "
+        "'x' and 'y'",
         "              geometric_ratio of 3 sum(s) over sets of 2 record(s)",
         f"kernel        {KENDALL}",
         "  range       [-1, 1], in steps of 1",

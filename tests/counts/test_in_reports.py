@@ -9,9 +9,11 @@ from html.parser import HTMLParser
 import jsonschema
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import umpc
 from tests.support.released_tables import cells_of_columns, flag, lung, released, whole, words
+from umpc.cli.infer import infer
 from umpc.cli.shared import print_report
 from umpc.counts import COUNTED, headline
 from umpc.counts.answers import BAND, POPULATION, POPULATION_BAND, RECORDS
@@ -167,11 +169,27 @@ def test_the_page_the_terminal_and_the_document_show_it(result, capsys):
     check_document(document)
     assert [each["kind"] for each in document["answers"]] == ["kaplan_meier", "logrank"]
     told = sentence_of(result.report)
+    assert repr(result) == f"<umpc.Result {told}>"
     assert told.startswith("Kaplan–Meier curve of time: median, age 30–64 ")
     assert "; median, age 65–90 " in told
+    assert ", for these 228 records; " in told and ", for the population)" in told
+    assert ". Log-rank test of time between groups of age: p-value 0." in told
     band = document["answers"][0]["series"][0]["intervals"][BAND]
     assert len(band["low"]) == len(band["high"]) == 11
     assert Report.from_dict(json.loads(result.to_json())) == result.report
+
+
+def test_infer_shows_the_answers_of_a_table_at_another_level(result, tmp_path):
+    file = str(result.save(tmp_path / "report.json"))
+    shown = CliRunner().invoke(infer, [file, "--level", "0.8"], catch_exceptions=False).output
+    low, high = result.km(level=0.8).numbers[1].intervals[POPULATION]
+    assert "Kaplan–Meier curve of time, 0.8 intervals" in shown and "p-value" in shown
+    assert f"{low:.4g} … {high:.4g} for the population" in shown
+    told = CliRunner().invoke(infer, [file, "--level", "0.8", "--format", "json"]).stdout
+    assert json.loads(told)[0] == result.km(level=0.8).to_dict()
+    for wrong in (["--level", "2"], ["--null", "0"]):
+        with pytest.raises(StudyError, match="for another level take"):
+            CliRunner().invoke(infer, [file, *wrong], catch_exceptions=False)
 
 
 @pytest.mark.parametrize("name", COUNTED)

@@ -14,6 +14,7 @@ from tests.support.several import several
 from tests.support.studies import GINI, KENDALL, Entropy, library_study, make_study
 from umpc.cli.shared import print_report
 from umpc.errors import ConfigError
+from umpc.inference.report_inference import Inference
 from umpc.reporting.page import page
 from umpc.reporting.rows import QUESTIONS, promise_of, rounded, sentence_of
 from umpc.simulation import simulate
@@ -100,14 +101,20 @@ def test_it_says_what_the_report_says(report):
 
 
 def test_the_headline_is_a_sentence_in_the_statistics_own_words():
-    """One value, one interval, and whom it is for: all that somebody needs to quote."""
+    """A value, its interval for these records and for the population, and what it cost."""
     fields = [number_field(name, "0", "4") for name in ("x", "other", "y")]
     fields[1:2] = []
     study = library_study("kendall_tau", fields, 2, ("x", "y"), epsilon="9")
     ran = replace(simulate(study, TABLES, Entropy("quoted")).report, noise_std=0.03)
     known = replace(ran, estimate=0.4493, low=0.4001, high=0.4962, records=1750)
-    quoted = "Kendall's tau-a of x and y: 0.449 (95 % 0.400 to 0.496, for these 1,750 records)"
+    drawn = " to ".join(f"{end:.3f}" for end in Inference(known).interval(kind="population"))
+    quoted = (
+        "Kendall's tau-a of x and y: 0.449 (95 % 0.400 to 0.496, for these 1,750 records; "
+        f"{drawn}, for the population; epsilon 9)"
+    )
     assert sentence_of(known) == quoted
+    persons = sentence_of(replace(known, protected="all records of one person"))
+    assert "population" not in persons, "several records of a person are no random sample"
     wide = replace(known, low=-0.5, high=1.4)
     assert sentence_of(wide).startswith("Kendall's tau-a of x and y: 0.45 (95 % -0.50 to 1.40, ")
     assert sentence_of(replace(known, low=None)) == "Kendall's tau-a of x and y: 0.449"
@@ -115,11 +122,21 @@ def test_the_headline_is_a_sentence_in_the_statistics_own_words():
     weighted = replace(known, statistic="kendall_tau weighted by y")
     assert sentence_of(weighted).startswith("Kendall's tau-a of x weighted by y: 0.449 (95 % ")
     covers = "the value of the grid's bins"
-    assert sentence_of(replace(known, interval_covers=covers)).endswith(f"0.496, for {covers})")
+    assert f"0.496, for {covers}; " in sentence_of(replace(known, interval_covers=covers))
     text = page(replace(known, version="0.2.0"))
     assert f'<p class="value">{escape(quoted)}.</p>' in text
     assert "asked by coordinator of node-0, node-1 · umpc 0.2.0 · study " in text
     assert "its own rules and its budget allowed this study" in text
+
+
+def test_the_headline_of_a_difference_says_what_is_taken_from_what():
+    """The fields' order in a file is not the statistic's, so it does not tell the direction."""
+    fields = [number_field(name, "0", "4") for name in ("x", "y", "s")]
+    columns = ("s", "x", "y")
+    study = library_study("tau_difference", fields, 2, columns, epsilon="9")
+    tables = [{name: np.arange(12) % (3 + at) for at, name in enumerate("xys")} for _ in range(2)]
+    told = sentence_of(simulate(study, tables, Entropy("difference")).report)
+    assert told.startswith("Difference of Kendall's tau-a, s minus x, for y: ")
 
 
 def test_strata_and_own_statistics_keep_their_names():

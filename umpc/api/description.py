@@ -14,7 +14,7 @@ from umpc.study.computation import computation_hash, unusual
 from umpc.study.document import Study
 from umpc.study.making_report import SETS
 from umpc.study.parts import Participant
-from umpc.study.rules import classes_of, columns_of
+from umpc.study.rules import classes_of, columns_of, words_of
 from umpc.transport.addresses import is_behind_hub, parse_hub, split_address
 from umpc.ustat.expression import Constant, Select
 from umpc.ustat.statistics import LIBRARY
@@ -63,7 +63,7 @@ def _statistic(study: Study) -> Iterator[Line]:
     if protocol_of(study).sure_statistic(study):
         told = "read off a table of counts, over the fields in its order"
     elif same:
-        told = f"which is the library's {' or '.join(same)}"
+        told = f"which is the library's {' or '.join(same)}: {words_of(study)}"
     yield "statistic", f"{study.statistic!r}, {told}"
 
 

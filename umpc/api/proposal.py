@@ -19,7 +19,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from math import inf
+from math import inf, isfinite
 from pathlib import Path
 from typing import Any
 
@@ -37,8 +37,10 @@ from umpc.planning.prediction import attempt_over
 from umpc.planning.reference_table import Floats, ReferenceTable
 from umpc.planning.study_plan import StudyPlan
 from umpc.protocols.registry import protocol_of
+from umpc.reporting.rows import sentence_of
 from umpc.simulation import Table, simulate
 from umpc.study.attempt import Attempt
+from umpc.study.computation import unusual
 from umpc.study.parts import FieldText
 from umpc.study.report import Report
 from umpc.study.settings import ADVERSARIES, HONEST, LYING_NODES
@@ -81,6 +83,11 @@ QUESTIONS: Mapping[str, Mapping[tuple[int, ...], tuple[str, str]]] = {
     "distribution": {(NUMBER,): ("quantiles", "the median; the table has all other quantiles")},
     "survival": {
         (NUMBER, 2): ("kaplan_meier", "the median survival; the table has the whole curve"),
+        (NUMBER, ANY, ANY): (
+            "kaplan_meier",
+            "the median survival of each group, and the log-rank test; the event comes before the "
+            "group, and the table has the whole curves",
+        ),
         (NUMBER, NUMBER, 2): (
             "concordance_index",
             "how often, of two records, the one with the higher score has its event earlier",
@@ -99,8 +106,10 @@ QUESTIONS: Mapping[str, Mapping[tuple[int, ...], tuple[str, str]]] = {
     },
 }
 """Question → kinds of columns → a statistic, and the value that it estimates."""
-BINS = 20
-"""Bins of a number with more values, in a table of counts."""
+BINS, BINS_OF_TIME = 20, 10
+"""Bins of a number with more values, in a table of counts; running totals of a curve add up noise,
+and its intervals were shorter with 10 bins of a time than with 20 (`docs/counts.md`).
+"""
 RECORD = "record"
 """The unit of protection, if it is not a person."""
 LITTLE_EPSILON, LITTLE_WIDTH, LITTLE_SECONDS = 1.5, 1.1, 10.0
@@ -142,9 +151,14 @@ class Grade:
 
     def __str__(self) -> str:
         return (
-            f"epsilon {self.epsilon:g}, records ± {self.records:.2g}, population ± "
-            f"{self.population:.2g}, {self.seconds:.2f} s, {self.bytes:,} bytes"
+            f"epsilon {self.epsilon:g}, records {_half_width(self.records)}, population "
+            f"{_half_width(self.population)}, {self.seconds:.2f} s, {self.bytes:,} bytes"
         )
+
+
+def _half_width(half: float) -> str:
+    """The half width of an interval; one of a median may have no end."""
+    return f"± {half:.2g}" if isfinite(half) else "without an end"
 
 
 @dataclass(frozen=True)
@@ -179,34 +193,33 @@ class Proposal:
         about = {
             "name": "A new name is a new study, with new noise and a new charge.",
             "statistic": f"It estimates {self.estimates}.",
-            "epsilon": f"Predicted 95 % interval: ± {grade.records:.2g} for the value of these "
-            f"records, ± {grade.population:.2g} for the population. Half of it doubles the noise.",
+            "epsilon": f"Predicted 95 % interval: {_half_width(grade.records)} for the value of "
+            f"these records, {_half_width(grade.population)} for the population. Half of this "
+            "epsilon doubles the noise.",
+            "bins": "Bins of equal width; or cut points, such as [6, 12, 24]. Fewer bins have less "
+            "noise.",
             "backend": f"As of now {self.study.chosen}.",
             "records": "About how many there are; the choice of the backend follows from it.",
             "adversary": f"As predicted: {self.costs}.",
-            "fields": "Bounds come from what a column means, never from the data.",
+            "fields": "Bounds come from what a column means, never from the data. The second of "
+            "two categories is the event, or the class that should score higher.",
             "nodes": "The name in its certificate and the address, as each administrator says.",
         }
         check_new(file, failure=ConfigError)
         return write_text(file, self.study.text(about), "the study", ConfigError)
 
     def __str__(self) -> str:
-        result = self.made_up
-        value = "withheld" if result.estimate is None else f"{result.estimate:.3g}"
-        both = (
-            f"{kind} {low:.3g} to {high:.3g}"
-            for kind in (RECORDS, POPULATION)
-            for low, high in [_ends(result.report, kind)]
-        )
         people = self.grade.plan.study.people
         unit = "one record" if people is None else f"all records of one {people.column}"
+        wide = unusual(self.grade.plan.study).get("bins", ())
+        bins = "".join(f"; {each.field} in {each.count} bins" for each in wide)
         lines = (
             ("statistic", f"{self.statistic}: {self.estimates}"),
             ("protects", f"{unit}, with epsilon {self.epsilon:g}"),
             *((name, str(each)) for name, each in self.grades.items()),
             ("grade", self.costs),
-            ("chosen", self.study.chosen or "one table of noisy counts, without a dealer"),
-            ("made up", f"estimate {value}; 95 %: {', '.join(both)}"),
+            ("chosen", self.study.chosen or f"one table of counts, without a dealer{bins}"),
+            ("made up", f"{sentence_of(self.made_up.report)}."),
             ("", MADE_UP),
         )
         return "\n".join(f"{label:<12} {printable(text)}" for label, text in lines)
@@ -251,7 +264,7 @@ def plan(
     """
     given = {each: field_of(each, bounds[each], None) for each in bounds}
     counts = records if isinstance(records, str) else ",".join(map(str, records))
-    found, estimates, columns = _proposed(question, list(given.values()), "+" in counts)
+    found, estimates, columns = proposed(question, list(given.values()), "+" in counts)
     found = statistic or found
     if statistic is not None:
         estimates = (COUNTED.get(found) or find_statistic(found)).title
@@ -274,8 +287,9 @@ def plan(
         entries["dealer"] = dealer or {"dealer": "dealer.example.org:7100"}
     if is_table:
         schemas = (field.schema() for field in given.values() if not field.categories)
-        wide = (each.name for each in schemas if each.upper_units - each.lower_units >= BINS)
-        entries["bins"] = dict.fromkeys(wide, BINS)
+        bins = BINS_OF_TIME if found == "kaplan_meier" else BINS
+        wide = (each.name for each in schemas if each.upper_units - each.lower_units >= bins)
+        entries["bins"] = dict.fromkeys(wide, bins)
     else:
         entries["backend"] = "auto"
         entries["records"] = sum(map(int, re.findall("[0-9]+", counts)))
@@ -298,8 +312,8 @@ def plan(
     return Proposal(found, estimates, grade, grades, costs, made_up)
 
 
-def _proposed(
-    question: str, fields: Sequence[FieldText], is_public: bool
+def proposed(
+    question: str, fields: Sequence[FieldText], is_public: bool = False
 ) -> tuple[str, str, list[str]]:
     """A statistic, what it estimates, and the columns in its order. Raises: StudyError."""
     if question not in QUESTIONS:
@@ -321,8 +335,8 @@ def _proposed(
 
 
 def _in_words(kinds: Sequence[int]) -> str:
-    words = {NUMBER: "a number", ANY: "categories"}
-    return " and ".join(words.get(kind, f"{kind} categories") for kind in kinds)
+    words = {NUMBER: "a number", ANY: "a column of categories"}
+    return ", ".join(words.get(kind, f"a column of {kind} categories") for kind in kinds)
 
 
 def _unit(protect: str) -> dict[str, Any]:
@@ -374,8 +388,8 @@ def _grade(
         least = bisect_left(EPSILONS, True, key=lambda text: half(text) <= exact)
         if least == len(EPSILONS):
             raise StudyError(
-                f"the interval is ± {half(EPSILONS[-1]):.2g} at epsilon = {EPSILONS[-1]}, and "
-                f"± {exact:g} was asked for: take more records, or ask for less"
+                f"the interval is {_half_width(half(EPSILONS[-1]))} at epsilon = "
+                f"{EPSILONS[-1]}, and ± {exact:g} was asked for: take more records, or ask for less"
             )
         epsilon = EPSILONS[least]
     study = make(epsilon=epsilon)
@@ -389,8 +403,9 @@ def _ends(report: Report, kind: str) -> tuple[float, float]:
         return found.low, found.high
     answer = answers_of(report.counts, report.records)[0]
     quoted = COUNTED[report.statistic].quoted(answer)
-    low, high = quoted[0].intervals.get(kind, (None, None)) if quoted else (None, None)
-    return -inf if low is None else low, inf if high is None else high
+    ends = [each.intervals.get(kind, (None, None)) for each in quoted] or [(None, None)]
+    known = [(-inf if a is None else a, inf if b is None else b) for a, b in ends]
+    return max(known, key=lambda both: both[1] - both[0])  # of groups the widest
 
 
 def _compared(grades: Mapping[str, Grade], reason: str) -> tuple[str, str]:

@@ -23,8 +23,8 @@ from umpc.inference.report_inference import (
     ReportInterval,
 )
 from umpc.reporting.json_document import document
-from umpc.reporting.page import body_of, page, picture
-from umpc.reporting.rows import names_of_parts, rounded
+from umpc.reporting.page import body_of, heat_map, page, picture
+from umpc.reporting.rows import names_of_parts, rounded, sentence_of
 from umpc.study.report import Report
 from umpc.text_file import write_text
 
@@ -119,8 +119,11 @@ class Result:
     def plot(self, level: float = 0.95) -> Picture:
         """The estimate with its intervals, as a picture that a notebook shows.
 
-        A table of counts shows the curve or the bars of the statistic that was asked for.
+        A table of counts shows the curve or the bars of the statistic that was asked for, and a
+        matrix its heat map.
         """
+        if (matrix := matrix_of(self.report)) is not None:
+            return heat_map(matrix)
         if self.report.counts is not None:
             return answers_of(self.report.counts, self.report.records, level)[0].plot()
         return picture(self.report, level)
@@ -242,6 +245,8 @@ class Result:
         report = self.report
         if report.parts:
             return f"<umpc.Result of {len(report.parts)} values: {report.statistic}; see parts>"
+        if report.counts is not None:
+            return f"<umpc.Result {sentence_of(report)}>"
         if report.estimate is None:
             return f"<umpc.Result {report.statistic}: {report.note}>"
         value = rounded(report.estimate, report.noise_std)

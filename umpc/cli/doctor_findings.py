@@ -127,8 +127,8 @@ def check_columns(config: NodeConfig, survey: TableSurvey) -> Iterator[Finding]:
         if kind.not_available and not config.source.states_missing:
             yield neutral(
                 "missing",
-                f"{name!r}: {kind.not_available} value(s) are NA, which is now missing where "
-                'missing under [data] is not set; write missing = [""] if NA is a value, as before',
+                f"{name!r}: {kind.not_available} value(s) are NA, and such records are left out; "
+                'write missing = [""] under [data] if NA is a value',
             )
         if kind.infinite:
             yield Finding("column", error=_infinite(name, kind))

@@ -16,7 +16,8 @@ from umpc.text_file import check_new
 HELP = {
     "question": "What you want to know: association (do two columns go together), difference (does "
     "a number differ between groups), spread, inequality, level, distribution (median, quantiles), "
-    "survival, or agreement (which of two scores goes better with a third column).",
+    "survival (a time, an event, and maybe a group or a score), or agreement (which of two scores "
+    "goes better with a third column, such as a diagnosis).",
     "columns": "The columns that the question is about, as age,score.",
     "bounds": "A column's bounds, and its step unless that is 1, as weight=0:300:0.1. They are "
     "public: take them from what the column means, never from data.",
@@ -88,7 +89,7 @@ def new(
     umpc study new --question association --columns age,score --bounds age=0:120 \\
         --bounds score=0:100 --records 1000,800 --exact 0.02
     """
-    from umpc.api.proposal import RECORD, plan
+    from umpc.api.proposal import RECORD, plan, proposed
     from umpc.cli.demo_options import named_value
     from umpc.cli.kernel_options import field_of, listed
 
@@ -122,6 +123,7 @@ def new(
         if column not in fields:
             told = ask("bounds", words=f"{column}: LOWER:UPPER, or FIRST,SECOND")
             fields[column] = field_of(f'"{column}"={told}')
+    proposed(question, [fields[column] for column in columns])  # refuses before more is asked
     records, protect = ask("records"), ask("protect", RECORD)
     exact = answers["exact"] if answers["epsilon"] else ask("exact", 0.0)
     told = ask("site", "")

@@ -134,6 +134,8 @@ ASKED = {
     ),
 }
 """The same, with what a table answers and no study names."""
+ACROSS_BINS = ("ecdf", "quantiles", "kaplan_meier")
+"""Statistics whose intervals hold the value of the records themselves, also where bins are wide."""
 
 
 @dataclass(frozen=True)

@@ -406,13 +406,15 @@ class Inference:
     # --- what is known about the records -------------------------------------------------------
 
     def _check_value(self) -> None:
-        if self.report.estimate is None:
-            raise StudyError(f"the study has no value to infer from: {self.report.note}")
         if self.report.counts is not None:
             raise StudyError(
-                "a number that was read off a table of counts has the report's own interval, and "
-                "what else the table tells has intervals of its own"
+                "a number that was read off a table of counts has the report's own intervals and "
+                "tests; for another level take `umpc infer REPORT.json --level 0.9`, or from "
+                "Python result.km(), result.logrank(), result.quantile(0.5) and others"
             )
+        if self.report.estimate is None:
+            told = "; take one of result.parts, or --part" if self.report.parts else ""
+            raise StudyError(f"the study has no value to infer from: {self.report.note}{told}")
 
     @cached_property
     def _fields(self) -> list[FieldText]:

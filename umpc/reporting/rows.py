@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import combinations
+from itertools import combinations, permutations
 from math import floor, isfinite, log10
 from typing import Any
 
@@ -37,10 +37,11 @@ from umpc.study.making_report import SETS
 from umpc.study.parts import FieldText, describe_complete
 from umpc.study.report import Report
 from umpc.study.settings import HONEST
+from umpc.ustat.estimators import DIFFERENCES
 from umpc.ustat.expression import fields_of
 from umpc.ustat.statistics import LIBRARY
 from umpc.ustat.strata import WEIGHTED
-from umpc.ustat.text import from_text
+from umpc.ustat.text import from_text, to_text
 
 MOST_NAMED = 8
 """The most columns of a matrix that a sentence names."""
@@ -56,7 +57,7 @@ KIND_WORDS = {
 }
 """Kind of interval → its name in pictures and tables."""
 QUESTIONS = {
-    RECORDS: "Which value do these records have? This is the one to quote.",
+    RECORDS: "Which value do these records have?",
     POPULATION: "Which value has the population that they are a sample of?",
     HOEFFDING: "The same, if they are few or nothing is known of their law?",
     NOISE: "Which value has this study without its noise?",
@@ -87,28 +88,61 @@ def describe_ends(report: Report, low: float, high: float) -> str:
 
 
 def sentence_of(report: Report) -> str:
-    """The result as one may quote it: the statistic's own words, its value, its one interval."""
+    """The result as one may quote it: the statistic's own words, its value, and its intervals for
+    these records and for the population that they are a sample of.
+    """
     if answers := answers_in(report):
-        return _counted_sentence(report, answers[0])
+        told = ". ".join(_counted_sentence(report, answer) for answer in answers)
+        return f"{told} (epsilon {report.epsilon:g})"
     if (matrix := matrix_of(report)) is not None:
         names = matrix.columns
         told = f"{len(names)} columns" if len(names) > MOST_NAMED else _listed(names)
         words = LIBRARY[matrix.statistic].words
         return f"{words} of each two of {told}, for {_whom(report)}"
-    name, _, stratum = report.statistic.partition(" ")
-    words = LIBRARY[name].words if name in LIBRARY else name
-    weight = report.statistic.partition(WEIGHTED)[2]
-    columns = [column for column in _columns_of(report) if column != weight]
-    told = f"{words} of {_listed(columns)}"
-    told += f" {stratum}" if stratum else ""
+    told = _subject(report)
     if report.estimate is None:
         return f"{told}: no value"
     if report.low is None or report.high is None:
         return f"{told}: {rounded(report.estimate, report.noise_std)}"
     error = max(report.noise_std or 0.0, (report.high - report.low) / 4)  # with the sampling
-    value, low, high = (rounded(x, error) for x in (report.estimate, report.low, report.high))
-    told += f": {value}"
-    return f"{told} (95 % {low} to {high}, for {_whom(report)})"
+    told += f": {rounded(report.estimate, error)} (95 % "
+    ends = [(report.low, report.high, _whom(report)), *_drawn_ends(report)]
+    told += "; ".join(f"{rounded(a, error)} to {rounded(b, error)}, for {c}" for a, b, c in ends)
+    return f"{told}; epsilon {report.epsilon:g})"
+
+
+def _subject(report: Report) -> str:
+    """The statistic in words, of which columns and inside which stratum.
+
+    The columns are in the statistic's order, which tells what a difference is taken from.
+    """
+    name, _, stratum = report.statistic.partition(" ")
+    known = LIBRARY.get(name)
+    weight = report.statistic.partition(WEIGHTED)[2]
+    columns = [column for column in _columns_of(report) if column != weight]
+    told = f"{known.words if known else name} of {_listed(columns)}"
+    if known and not known.is_variadic:
+        kernels = [entry.kernel for entry in report.sums[:MOST_SUMS]]
+        for order in permutations(columns, len(known.arguments)):
+            if [to_text(each) for each in known.expressions(order)] == kernels:
+                told = f"{known.words} of {_listed(order)}"
+                if report.estimator in DIFFERENCES:
+                    first, second, *others = order
+                    told = f"{known.words}, {first} minus {second}"
+                    told += f", for {_listed(others)}" if others else ""
+                break
+    return f"{told} {stratum}" if stratum else told
+
+
+def _drawn_ends(report: Report) -> Iterator[tuple[float, float, str]]:
+    """The interval for the population, where the records may be a sample and it has ends."""
+    if report.protected != "one record":
+        return
+    try:
+        low, high = Inference(report).interval(kind=POPULATION)
+    except UmpcError:
+        return
+    yield low, high, KIND_WORDS[POPULATION]
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -119,19 +153,26 @@ def _listed(names: Sequence[str]) -> str:
 def _counted_sentence(report: Report, answer: CountsAnswer) -> str:
     """The number to quote from a table of counts, of each group; else how large the table is."""
     told, counted = f"{answer.title[0].upper()}{answer.title[1:]}: ", report.counts
-    found = COUNTED[counted.statistic].quoted(answer) if counted else []
+    found = COUNTED[answer.kind].quoted(answer)
     if not found:
         size = len(counted.values) if counted else 0
         return f"{told}{size} counts of {_whom(report)}"
     parts = []
+    whom = {RECORDS: _whom(report)}
+    if report.protected == "one record":
+        whom[POPULATION] = KIND_WORDS[POPULATION]
     for each in found:
-        ends = each.intervals.get(RECORDS, ())
-        known = [end for end in ends if end is not None]
-        error = (known[1] - known[0]) / 4 if len(known) > 1 else None
+        known = [end for end in each.intervals.get(RECORDS, ()) if end is not None]
+        known += [each.value] if each.value is not None and len(known) == 1 else []
+        error = (max(known) - min(known)) / 4 if known else None
         part = f"{each.name} {'none' if each.value is None else rounded(each.value, error)}"
-        if ends:
-            low, high = ("no end" if end is None else rounded(end, error) for end in ends)
-            part += f" ({answer.level * 100:.3g} % {low} to {high}, for {_whom(report)})"
+        told_ends = [
+            f"{' to '.join('no end' if x is None else rounded(x, error) for x in ends)}, for {who}"
+            for kind, who in whom.items()
+            if (ends := each.intervals.get(kind))
+        ]
+        if told_ends:
+            part += f" ({answer.level * 100:.3g} % {'; '.join(told_ends)})"
         parts.append(f"{part}, {each.note}" if each.note else part)
     return told + "; ".join(parts)
 

@@ -124,6 +124,9 @@ def test_the_report_says_what_the_cells_are():
     )
     assert report.counts.shape == 3 and "3 bins for 5 values" in report.note
     assert report.interval_covers == "the value on the records' bins"
+    settings = {"fields": fields[:1], "bins": {"dose": [0, "0.5"]}, "epsilon": 2}
+    within = run(counts_study("ecdf", columns=["dose"], **settings), tables=tables)[0].report
+    assert "bins" not in within.note + within.interval_covers, "its intervals reach over each bin"
 
 
 def test_a_table_without_a_number_has_none_and_says_so():

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from umpc.counts import COUNTED, headline
-from umpc.counts.statistics import DEPENDENT
+from umpc.counts.statistics import ACROSS_BINS, DEPENDENT
 from umpc.counts.table import law_of_noise, uniform
 from umpc.crypto.prg import Stream
 from umpc.crypto.signing import verify_nobody
@@ -321,7 +321,9 @@ class CountsCoordinator(UMpcCoordinator):
     ) -> Report:
         """The report of these counts, with the statistic's number where it has one."""
         table, study = counts_report(self.study, totals), self.study
-        limits = limits_of_bins((axis.field, axis.size) for axis in axes_of(study))
+        limits = None
+        if study.statistic not in ACROSS_BINS:
+            limits = limits_of_bins((axis.field, axis.size) for axis in axes_of(study))
         report = super()._report([], run, measured)
         found = headline(table, report.records)
         told = "" if found else f"the result is a table of {len(totals):,} counts, and no number"
