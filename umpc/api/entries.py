@@ -125,18 +125,22 @@ def helper_entries(protocol: str | None, settings: Mapping[str, Any]) -> dict[st
     return found
 
 
-def columns_needed(
+def columns_asked(
     statistic: Asked,
     columns: Sequence[str] | None,
+    bounds: object,
     label: str | None,
-    where: str | None = None,
-    strata: str | None = None,
-    weight: str | None = None,
-) -> tuple[str, ...]:
-    """The columns that a study reads, with those of its condition, its strata and its weights.
+    settings: Mapping[str, Any],
+) -> tuple[Sequence[str] | None, tuple[str, ...]]:
+    """The statistic's columns, and all that a study reads: its condition's, strata's and weights'.
+
+    Without columns, a statistic of one column takes the only one with bounds.
 
     Raises: StudyError where they are not told.
     """
+    if isinstance(statistic, str) and not columns and isinstance(bounds, Mapping):
+        is_clear = len(bounds) == len(arguments_of(statistic)) == 1
+        columns = list(bounds) if is_clear else columns
     if not isinstance(statistic, str | PythonKernel):
         found = tuple(name for _, own in _several(statistic, columns) for name in own)
     elif isinstance(statistic, PythonKernel):
@@ -149,19 +153,9 @@ def columns_needed(
             f"columns were expected: {statistic} takes {arguments}. Write columns=[...] with the "
             f"names of these columns in your frames"
         )
-    named = [name for name in (label, strata, weight) if name is not None]
-    others = (*named, *fields_read(where))
-    return tuple(dict.fromkeys((*found, *others)))
-
-
-def own_columns(
-    statistic: Asked, columns: Sequence[str] | None, bounds: object
-) -> Sequence[str] | None:
-    """The columns that were given; else the only one with bounds, for a statistic of one column."""
-    if columns or not isinstance(statistic, str) or not isinstance(bounds, Mapping):
-        return columns
-    is_clear = len(bounds) == len(arguments_of(statistic)) == 1
-    return list(bounds) if is_clear else columns
+    named = (label, settings.get("strata"), settings.get("weight"))
+    others = (*(name for name in named if name is not None), *fields_read(settings.get("where")))
+    return columns, tuple(dict.fromkeys((*found, *others)))
 
 
 def arguments_of(statistic: str) -> tuple[str, ...]:

@@ -27,10 +27,9 @@ from umpc.api.entries import (
     NOWHERE,
     Asked,
     PythonKernel,
-    columns_needed,
+    columns_asked,
     helper_entries,
     label_classes,
-    own_columns,
     plain,
     study_entries,
     study_file,
@@ -106,9 +105,8 @@ def estimate(
         or in any of its categories.
     """
     sites = named_frames(frames)
-    columns, label = own_columns(statistic, columns, bounds), checked_label(label)
-    others = [settings.get(key) for key in ("where", "strata", "weight")]
-    names = columns_needed(statistic, columns, label[0] if label else None, *others)
+    label = checked_label(label)
+    columns, names = columns_asked(statistic, columns, bounds, label and label[0], settings)
     person = settings.get("person")
     read = names if person is None or person in names else (*names, person)
     sources = {site: frame_table(frame, read, site) for site, frame in sites.items()}

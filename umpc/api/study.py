@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from umpc.api.entries import (
     Asked,
     PythonKernel,
-    columns_needed,
-    own_columns,
+    columns_asked,
     plain,
     study_entries,
     study_file,
@@ -103,9 +102,8 @@ class ProposedStudy:
     ):
         from umpc.api.fields import checked_label, fields_of, with_label
 
-        columns, label = own_columns(statistic, columns, bounds), checked_label(label)
-        others = [settings.get(key) for key in ("where", "strata", "weight")]
-        names = columns_needed(statistic, columns, label[0] if label else None, *others)
+        label = checked_label(label)
+        columns, names = columns_asked(statistic, columns, bounds, label and label[0], settings)
         is_own = isinstance(statistic, PythonKernel)
         labelled = with_label(bounds, label, {}, named_last=not is_own)
         fields = fields_of(names, labelled, {}, label and label[0])

@@ -50,7 +50,7 @@ from umpc.study.document import Study
 from umpc.study.messages import Frame
 from umpc.study.parts import Course, FieldText
 from umpc.study.rules import words_of
-from umpc.study.settings import HONEST, Settings, edge_change, name_of, read_settings
+from umpc.study.settings import HONEST, Settings, edge_change, keys_of, name_of, read_settings
 from umpc.study.sizes import ClassCounts, Member, Sizes
 from umpc.ustat.clear import Columns
 from umpc.ustat.sampling import BALANCED, TWO_SAMPLE
@@ -194,7 +194,9 @@ class StudyProtocol(ABC):
 
         Raises: StudyError that names the key.
         """
-        return read_settings(self.settings, read_bins(entries))
+        if "bins" in keys_of(self.settings):
+            entries = read_bins(entries)
+        return read_settings(self.settings, entries)
 
     def read_lists(
         self, entries: Mapping[str, Any], read: Callable[[str], tuple[str, int]]

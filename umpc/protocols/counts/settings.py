@@ -304,8 +304,7 @@ def _check_cells(study: Study, settings: CountsSettings) -> None:
 
 
 def _check_noise(study: Study, settings: CountsSettings) -> None:
-    check_choice('noise of "counts"', settings.noise, NOISES)
-    check_noise(study, "gaussian")
+    check_noise(study, NOISES, "gaussian")
     if settings.noise == "in_mpc":
         _check_committee(study)
     _ = law_of(study)

@@ -107,7 +107,6 @@ def check_settings(study: Study) -> None:
     """Raises: StudyError."""
     settings = study.settings_as(GridSettings)
     check_choice('backend of "grid"', settings.backend, BACKENDS)
-    check_choice('noise of "grid"', settings.noise, NOISES)
     check_choice("preprocessing", settings.preprocessing, PREPROCESSINGS)
     check_dealer(study, settings)
     if settings.edges != EDGES:
@@ -120,7 +119,7 @@ def check_settings(study: Study) -> None:
             f'backend = "grid" is of pairs and triples, and {study.statistic!r} is over '
             f"{study.degree} record(s); {instead(study)}"
         )
-    check_noise(study, *NOISES_WITH_DELTA)
+    check_noise(study, NOISES, *NOISES_WITH_DELTA)
 
 
 def check_dealer(study: Study, settings: GridSettings) -> None:

@@ -189,8 +189,7 @@ def without_dealer(entries: Mapping[str, Any], degree: int) -> Mapping[str, Any]
 def check_settings(study: Study) -> None:
     """Raises: StudyError."""
     settings = study.settings_as(UMpcSettings)
-    check_choice('noise of "u-mpc"', settings.noise, NOISES)
-    check_noise(study, *NOISES_WITH_DELTA)
+    check_noise(study, NOISES, *NOISES_WITH_DELTA)
     check_choice("coins", settings.coins, COIN_SOURCES)
     check_choice("backend", settings.backend, BACKENDS)
     check_choice("preprocessing", settings.preprocessing, PREPROCESSINGS)
@@ -208,12 +207,13 @@ def check_settings(study: Study) -> None:
     _check_coins(settings)
 
 
-def check_noise(study: Study, *with_delta: str) -> None:
-    """Whether a study has the nodes and the δ that its noise takes.
+def check_noise(study: Study, noises: tuple[str, ...], *with_delta: str) -> None:
+    """Whether a study has a noise of its protocol, with the nodes and the δ that it takes.
 
-    Args: with_delta: the kinds of noise that take a δ.
+    Args: noises: those of the protocol. with_delta: those that take a δ.
     Raises: StudyError.
     """
+    check_choice(f'noise of "{study.protocol}"', study.noise, noises)
     if study.noise in COMMITTEE_NOISES and len(study.nodes) < 2:
         raise StudyError(
             f'noise = "{study.noise}" takes at least two nodes; a single one draws it: '

@@ -165,14 +165,13 @@ def course_of(study: Study) -> Course | None:
 def check_settings(study: Study) -> None:
     """Raises: StudyError."""
     settings = study.settings_as(VectorSettings)
-    check_choice('noise of "vector"', settings.noise, NOISES)
     check_choice("backend", settings.backend, BACKENDS)
     if study.estimator != VECTOR:
         raise StudyError(
             f'protocol = "vector" releases means as they are, so it takes estimator = "{VECTOR}", '
             f"got {study.estimator!r}"
         )
-    check_noise(study, "gaussian")
+    check_noise(study, NOISES, "gaussian")
     _check_helpers(settings)
     _check_course(settings)
     _check_loss(study, settings)
