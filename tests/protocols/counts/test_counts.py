@@ -23,6 +23,7 @@ from tests.support.counts import (
 from tests.support.mpc_studies import ALPHA, homogeneity, uniformity
 from tests.support.studies import Entropy
 from umpc.api.description import describe_question
+from umpc.counts import COUNTED
 from umpc.errors import ImpossibleResult, InvalidEpsilon, StudyError, UmpcError
 from umpc.node.policy import Policy
 from umpc.planning.prediction import attempt_over, reference_table_of
@@ -338,6 +339,55 @@ def test_a_plan_says_which_epsilon_would_tell_something():
     told = plan_lines(counts_study(epsilon="0.01"), "9,9,12")
     assert "no count is told from another" in told["too much noise"]
     assert "too much noise" not in plan_lines(counts_study(epsilon=2), "900,900,1200")
+
+
+COLUMNS = {
+    "contingency": ["event", "group"],
+    "roc": ["time", "event"],
+    "kaplan_meier": ["time", "event"],
+    "logrank": ["time", "event", "group"],
+    "gehan": ["time", "event", "group"],
+    "qq": ["time", "event"],
+}
+"""Columns of statistics of several fields; the others take the first one."""
+OF_NAME = {"time": TIME, "event": EVENT, "group": GROUP}
+
+
+def of_statistic(name: str, **entries):
+    columns = COLUMNS.get(name, ["time"])
+    fields = [OF_NAME[each] for each in columns]
+    return counts_study(name, **{"columns": columns, "fields": fields, **entries})
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_a_plan_of_every_statistic_says_what_is_of_no_use(name):
+    told = plan_lines(of_statistic(name, epsilon="0.001"), "1,1,2")
+    assert "about epsilon = " in told["too much noise"] and "many counts" in told
+    assert not {"too much noise", "many counts"} & set(
+        plan_lines(of_statistic(name, epsilon=2), "900,900,1200")
+    )
+
+
+CUTS_OF_NO_USE = [
+    ([20], "above the upper bound"),
+    ([0, 5], "must ascend, above the lower bound"),
+    ([5, 5], "must ascend"),
+    ([9, 5], "must ascend"),
+]
+
+
+@pytest.mark.parametrize("name", [name for name in COUNTED if name != "contingency"])
+def test_cut_points_that_do_not_fit_are_refused_for_every_statistic(name):
+    for cuts, reason in CUTS_OF_NO_USE:
+        with pytest.raises(StudyError, match=reason):
+            of_statistic(name, bins={"time": cuts})
+
+
+@pytest.mark.parametrize("name", ["counts", "histogram"])
+def test_one_cell_is_refused(name):
+    fields = [{"name": "who", "categories": ["a"]}]
+    with pytest.raises(StudyError, match=r"one cell.*more values or bins"):
+        counts_study(name, columns=["who"], fields=fields)
 
 
 def test_more_cells_than_records_are_allowed_and_said():

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from umpc.counts import COUNTED, headline
+from umpc.counts import COUNTED, answers_of, headline
 from umpc.counts.statistics import ACROSS_BINS, DEPENDENT
 from umpc.counts.table import law_of_noise, uniform
 from umpc.crypto.prg import Stream
@@ -84,6 +84,8 @@ LEFT_OUT = {
     "estimator": "leave it out",
 }
 """Keys of a study file that a table of counts has not → what to do instead."""
+NO_NUMBER = "a group of them is empty"
+"""The reason where a number has no value and no note."""
 NOISY_TABLES = 48
 """Tables with noise over which a plan takes the mean of intervals."""
 TAIL = 0.025
@@ -254,8 +256,19 @@ class CountsProtocol(JointSums):
         return replace(report, low=low, high=high, noise_low=low, noise_high=high, noise_std=std)
 
     def error(self, attempt: Attempt, table: ReferenceTable) -> PredictedError:
-        """The error of the statistic's number, or of a count where there is no such number."""
-        noise = self.expected_report(attempt, table).noise_std
+        """The error of the statistic's number, or of a count where there is no such number.
+
+        Raises: StudyError where these records leave the number open.
+        """
+        report = self.expected_report(attempt, table)
+        name = COUNTED[attempt.study.statistic].headline
+        if report.estimate is None and report.counts is not None:
+            for number in answers_of(report.counts, report.records)[0].numbers:
+                if number.name == name and number.value is None:
+                    raise StudyError(
+                        f"records like these have no {name}, because {number.note or NO_NUMBER}"
+                    )
+        noise = report.noise_std
         return PredictedError(law_of(attempt.study).std if noise is None else noise)
 
     def quantised(
