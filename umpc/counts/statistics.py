@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from umpc.counts.answers import RECORDS, CountsAnswer
 from umpc.counts.contingency import contingency
 from umpc.counts.curves import QUARTILES, ecdf, histogram, qq, quantiles, roc
@@ -195,10 +197,32 @@ def headline(
     name = COUNTED[report.statistic].headline
     if not name:
         return None
-    answer = answers_of(report, records)[0]
+    asker, kind = Asker(CountTable.of(report, records)), report.statistic
+    # the number alone, without its curve and the other quartiles
+    of_quantile = {"kind": "quantiles", "at_share": 0.5} if kind in ("ecdf", "quantiles") else {}
+    answer = asker.ask(**{"kind": kind, **of_quantile})
     number = next((each for each in answer.numbers if each.name == name), None)
     if number is None or number.value is None:
         return None
     low, high = number.intervals.get(RECORDS, (None, None))
     std = None if low is None or high is None else (high - low) / 4
     return number.value, low, high, std
+
+
+def reach(report: CountsReport, records: int) -> tuple[float, float] | None:
+    """How far the interval for these records reaches below and above the report's number.
+
+    A curve or a table without such a number has half its interval, in the mean over its points.
+
+    Returns: None where the statistic has neither, and where the table leaves the number open.
+    """
+    statistic = COUNTED[report.statistic]
+    if statistic.headline and len(report.axes) == len(statistic.roles):
+        value, low, high, _ = headline(report, records) or (None,) * 4
+        return None if value is None or low is None or high is None else (value - low, high - value)
+    answer = Asker(CountTable.of(report, records)).ask(report.statistic)
+    ends = [each.intervals[RECORDS] for each in answer.series if RECORDS in each.intervals]
+    if not ends:
+        return None
+    wide = np.concatenate([np.subtract(each.high, each.low) for each in ends])
+    return float(wide.mean()) / 2, float(wide.mean()) / 2

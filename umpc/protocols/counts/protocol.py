@@ -16,12 +16,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from math import ceil, prod
+from functools import lru_cache
+from math import ceil, prod, sqrt
 from typing import Any
 
 import numpy as np
 
-from umpc.counts import COUNTED, headline
+from umpc.counts import COUNTED, headline, reach
 from umpc.counts.table import law_of_noise, uniform
 from umpc.crypto.prg import Stream
 from umpc.crypto.signing import Verify, verify_nobody
@@ -84,8 +85,10 @@ LEFT_OUT = {
     "estimator": "leave it out",
 }
 """Keys of a study file that a table of counts has not → what to do instead."""
-NOISY_TABLES = 48
-"""Tables with noise over which a plan takes the mean of intervals."""
+FEWEST_NOISY, MOST_NOISY = 24, 400
+"""Tables with noise over which a plan takes the mean of intervals, at least and at most."""
+CLOSE = 0.04
+"""They are enough when the mean's standard error is at most this part of the mean."""
 TAIL = 0.025
 """The chance of an error beyond each end of a 95 % interval."""
 MOST_CUTS = 40
@@ -251,25 +254,22 @@ class CountsProtocol(UMpc):
 
         How wide an interval is depends on the noise that a run happens to have.
         """
-        study, plain = attempt.study, counted(attempt.study, table.columns)
+        study, plain = attempt.study, counted(attempt.study, table.columns).tolist()
         report = CountsCoordinator(study, verify_nobody).report_of_counts(
-            plain.tolist(), attempt.sizes, Measured()
+            plain, attempt.sizes, Measured()
         )
-        if report.estimate is None or report.counts is None:
+        ends = mean_reach(study, tuple(plain), report.records)
+        if report.estimate is None or ends is None:
             return report
-        places, below = law_of_noise(report.counts)
-        stream, ends = Stream(bytes(32)), []
-        for _ in range(NOISY_TABLES):
-            drawn = np.searchsorted(below, uniform(stream, len(plain)), "right")
-            noisy = plain + np.rint(places[drawn]).astype(np.int64)
-            found = headline(replace(report.counts, values=noisy.tolist()), report.records)
-            if found and found[1] is not None and found[2] is not None:
-                ends.append((found[1] - found[0], found[2] - found[0]))
-        if not ends:
-            return report
-        low, high = (report.estimate + float(end) for end in np.mean(ends, axis=0))
+        low, high = report.estimate - ends[0], report.estimate + ends[1]
         std = (high - low) / 4
         return replace(report, low=low, high=high, noise_low=low, noise_high=high, noise_std=std)
+
+    def half_width(self, attempt: Attempt, table: ReferenceTable) -> float | None:
+        """Half the interval of the statistic's number, or of the points of a curve in the mean."""
+        plain = tuple(counted(attempt.study, table.columns).tolist())
+        ends = mean_reach(attempt.study, plain, attempt.sizes.records)
+        return None if ends is None else sum(ends) / 2
 
     def error(self, attempt: Attempt, table: ReferenceTable) -> PredictedError:
         """The error of the statistic's number, or of a count where there is no such number."""
@@ -295,6 +295,34 @@ def half_width(law: Law) -> int:
     """The least number that a count's noise stays within in 95 % of all cases, about."""
     noise = Noise(law.std, 1.0, float(getattr(law, "shape", 1.0)))
     return ceil(ErrorLaw([noise], [1.0]).central(TAIL)[1])
+
+
+@lru_cache(maxsize=8)
+def mean_reach(study: Study, plain: tuple[int, ...], records: int) -> tuple[float, float] | None:
+    """The mean of `reach` over tables with noise; None where the clear table has no interval.
+
+    An interval between a few bins has one of a few lengths, so its mean takes many tables.
+
+    Args: plain: the counts without noise.
+    """
+    report = counts_report(study, plain)
+    if reach(report, records) is None:
+        return None
+    places, below = law_of_noise(report)
+    stream, ends = Stream(bytes(32)), []
+    for drawn in range(1, MOST_NOISY + 1):
+        noise = places[np.searchsorted(below, uniform(stream, len(plain)), "right")]
+        noisy = np.array(plain) + np.rint(noise).astype(np.int64)
+        if (found := reach(replace(report, values=noisy.tolist()), records)) is not None:
+            ends.append(found)
+        widths = np.sum(ends or [(0, 0)], axis=1)
+        error = np.std(widths) / sqrt(len(widths))
+        if drawn >= FEWEST_NOISY and error <= CLOSE * np.mean(widths):
+            break
+    if not ends:
+        return None
+    low, high = np.mean(ends, axis=0)
+    return float(low), float(high)
 
 
 # --- attempt and node -----------------------------------------------------------------------------
