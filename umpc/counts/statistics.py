@@ -198,9 +198,9 @@ def headline(
     if not name:
         return None
     asker, kind = Asker(CountTable.of(report, records)), report.statistic
-    # the number alone, without its curve and the other quartiles
-    of_quantile = {"kind": "quantiles", "at_share": 0.5} if kind in ("ecdf", "quantiles") else {}
-    answer = asker.ask(**{"kind": kind, **of_quantile})
+    # of a curve with quartiles its median alone
+    is_median = kind in ("ecdf", "quantiles")
+    answer = asker.ask("quantiles", at_share=0.5) if is_median else asker.ask(kind)
     number = next((each for each in answer.numbers if each.name == name), None)
     if number is None or number.value is None:
         return None

@@ -240,7 +240,7 @@ class Report:
     @property
     def half_width(self) -> float | None:
         """Half the 95 % interval, of several values in the mean; None where there is none."""
-        ends = [(each.low, each.high) for each in self.parts or [self]]
+        ends = [(each.low, each.high) for each in self.parts] or [(self.low, self.high)]
         known = [(high - low) / 2 for low, high in ends if low is not None and high is not None]
         return sum(known) / len(known) if known else None
 
