@@ -217,6 +217,8 @@ def reach(report: CountsReport, records: int) -> tuple[float, float] | None:
     Returns: None where the statistic has neither, and where the table leaves the number open.
     """
     statistic = COUNTED[report.statistic]
+    if report.statistic in (LOGRANK, GEHAN):
+        return None  # a p-value has no interval
     if statistic.headline and len(report.axes) == len(statistic.roles):
         value, low, high, _ = headline(report, records) or (None,) * 4
         return None if value is None or low is None or high is None else (value - low, high - value)

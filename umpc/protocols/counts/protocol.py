@@ -299,15 +299,13 @@ def half_width(law: Law) -> int:
 
 @lru_cache(maxsize=8)
 def mean_reach(study: Study, plain: tuple[int, ...], records: int) -> tuple[float, float] | None:
-    """The mean of `reach` over tables with noise; None where the clear table has no interval.
+    """The mean of `reach` over tables with noise that have an interval; None where none has one.
 
     An interval between a few bins has one of a few lengths, so its mean takes many tables.
 
     Args: plain: the counts without noise.
     """
     report = counts_report(study, plain)
-    if reach(report, records) is None:
-        return None
     places, below = law_of_noise(report)
     stream, ends = Stream(bytes(32)), []
     for drawn in range(1, MOST_NOISY + 1):
@@ -315,12 +313,13 @@ def mean_reach(study: Study, plain: tuple[int, ...], records: int) -> tuple[floa
         noisy = np.array(plain) + np.rint(noise).astype(np.int64)
         if (found := reach(replace(report, values=noisy.tolist()), records)) is not None:
             ends.append(found)
-        widths = np.sum(ends or [(0, 0)], axis=1)
-        error = np.std(widths) / sqrt(len(widths))
-        if drawn >= FEWEST_NOISY and error <= CLOSE * np.mean(widths):
+        if drawn < FEWEST_NOISY:
+            continue
+        if not ends:
+            return None
+        widths = np.sum(ends, axis=1)
+        if np.std(widths) <= CLOSE * np.mean(widths) * sqrt(len(widths)):
             break
-    if not ends:
-        return None
     low, high = np.mean(ends, axis=0)
     return float(low), float(high)
 
