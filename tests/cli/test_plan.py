@@ -79,6 +79,17 @@ def test_rounds_and_bytes_are_those_of_the_plan(file):
     assert values["seconds_total"] > values["seconds_offline"] + values["seconds_online"] > 0
 
 
+def test_a_plan_has_half_the_interval_where_it_is_known(file):
+    tau, tighter = planned(file(edges="all")), planned(file(edges="all", epsilon="4"))
+    assert 1.5 * tau["noise_std"] < tau["half_width"] < 4 * tau["noise_std"]
+    assert tighter["half_width"] < tau["half_width"] / 3
+    # of a table of counts: the mean over its cells
+    table = {"protocol": "counts", "statistic": "counts", "columns": ["age"]}
+    counts = planned(file(**table, bins={"age": 8}))
+    assert 1.5 * counts["noise_std"] < counts["half_width"] < 2.5 * counts["noise_std"]
+    assert planned(file(protocol="bell-ldp"))["half_width"] is None
+
+
 def test_the_plan_says_what_the_grade_costs(file):
     honest = planned(file())
     assert not {"noise_std_if_honest", "noise_std_if_honest_usual"} & honest.keys()

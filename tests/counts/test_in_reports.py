@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from html.parser import HTMLParser
+from pathlib import Path
 
 import jsonschema
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from scipy import stats
 
 import umpc
 from tests.support.released_tables import cells_of_columns, flag, lung, released, whole, words
@@ -24,6 +26,17 @@ from umpc.reporting.rows import sentence_of
 from umpc.study.report import Report
 
 TIME = whole("time", 0, 1099, range(100, 1099, 100))
+BY_R = json.loads((Path(__file__).parent / "lung_by_r.json").read_text(encoding="utf-8"))
+BOUNDS = {"time": (0, 1022), "event": (0, 1), "age": (30, 89), "group": (35, 94)}
+EVENTS = ("time", "event", "group")
+ORACLES = {
+    "roc": (("age", "event"), {}, "area", BY_R["area"]),
+    "quantiles": (("age",), {}, ("first", "median", "third"), BY_R["quartiles"]),
+    "contingency": (("age", "event"), {"age": 2}, "chi-squared", BY_R["chi_squared"]),
+    "logrank": (EVENTS, {"group": 2}, "chi-squared", BY_R["logrank"]),
+    "kaplan_meier": (EVENTS, {"group": 2}, "median", BY_R["medians"][1:]),
+}
+"""Statistic → its columns of lung, their bins, how its numbers begin, and these numbers by R."""
 
 
 @pytest.fixture(scope="module")
@@ -62,6 +75,44 @@ def test_a_result_answers_every_question_that_its_fields_fit(result):
     assert result.contingency("event", "age").number("degrees of freedom").value == 1
     assert result.qq("time", "age").kind == "qq"
     assert "Kaplan–Meier" in repr(curves) and "median" in repr(curves)
+
+
+def study_of_lung(statistic: str, columns: tuple[str, ...], **settings) -> umpc.Result:
+    """A study of two sites with next to no noise."""
+    data = {**lung(), "group": lung()["age"]}
+    sites = [{name: data[name][part::2] for name in columns} for part in (0, 1)]
+    bounds = {name: BOUNDS[name] for name in columns}
+    return umpc.estimate(statistic, sites, columns, bounds=bounds, epsilon=10**6, **settings)
+
+
+@pytest.mark.parametrize("statistic", ORACLES)
+def test_a_study_of_lung_with_little_noise_has_the_numbers_of_r(statistic):
+    columns, bins, first, due = ORACLES[statistic]
+    found = study_of_lung(statistic, columns, bins=bins)
+    answer = {
+        "roc": found.roc,
+        "quantiles": found.ecdf,
+        "contingency": found.contingency,
+        "logrank": found.logrank,
+        "kaplan_meier": found.km,
+    }[statistic]()
+    numbers = [each.value for each in answer.numbers if each.name.startswith(first)]
+    assert numbers == pytest.approx(due, abs=1e-9)
+    if statistic == "roc":
+        data = lung()
+        for series, event in zip(answer.series, (1, 0), strict=True):
+            those = data["age"][data["event"] == event]
+            assert series.value == pytest.approx([np.mean(those >= at) for at in range(30, 90)])
+
+
+def test_a_study_of_lung_with_little_noise_has_the_difference_of_two_areas():
+    data, areas = lung(), []
+    for score in ("age", "time"):
+        ones, zeros = (data[score][data["event"] == event] for event in (1, 0))
+        areas.append(stats.mannwhitneyu(ones, zeros).statistic / (len(ones) * len(zeros)))
+    assert areas[0] == pytest.approx(BY_R["area"][0])
+    found = study_of_lung("auc_difference", ("age", "time", "event"), edges="all")
+    assert found.estimate == pytest.approx(areas[0] - areas[1], abs=1e-5)
 
 
 def test_a_sentence_names_the_columns_and_the_number(result):

@@ -56,13 +56,16 @@ def test_a_demo_without_a_table_has_one_of_its_own():
 BINS = {"kaplan_meier": ("--bins", "time=10"), "contingency": ("--bins", "mean radius=5")}
 
 
+def asker_of(report: dict) -> Asker:
+    return Asker(CountTable.of(convert(report["counts"], CountsReport), report["records"]))
+
+
 def test_the_demos_curve_of_lung_is_survfits_at_every_event_time():
     by_r = json.loads((LUNG.parent / "lung_by_r.json").read_text(encoding="utf-8"))
     given = ("--csv", str(LUNG), "--fields", "time,status", "--bounds", "time=0:1022")
     bins = ("--bins", "time=1023", "--nodes", "2", "--epsilon", "1000000")
     report = result("--statistic", "kaplan_meier", *given, *bins)
-    counts = convert(report["counts"], CountsReport)
-    answer = Asker(CountTable.of(counts, report["records"])).ask("kaplan_meier")
+    answer = asker_of(report).ask("kaplan_meier")
     curve = dict(zip(answer.series[0].x, answer.series[0].value, strict=True))
     assert len(by_r["time"]) == 139 and report["estimate"] == by_r["medians"][0]
     assert [curve[time] for time in by_r["time"]] == pytest.approx(by_r["surv"], abs=1e-12)

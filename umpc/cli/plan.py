@@ -18,14 +18,14 @@ from umpc.planning import alternatives as others
 from umpc.planning.alternatives import Alternative, Impossible, Targets
 from umpc.planning.reference_table import ConstantAnswer
 from umpc.planning.seconds import Network
-from umpc.planning.study_plan import ERRORS, OF_CONSTANT, plan_study
+from umpc.planning.study_plan import ERRORS, HALF, OF_CONSTANT, plan_study
 from umpc.protocols.registry import protocol_of
 from umpc.study.attempt import Attempt
 from umpc.text_file import printable
 
 WIDTH = 150
 """The width of the table of protocols, where the output is no terminal."""
-OF_DATA = ("sampling_std", "bins_bias", "mse", "mse_of_constant")
+OF_DATA = ("sampling_std", "bins_bias", "mse", HALF, OF_CONSTANT)
 """Errors that depend on the sites' data."""
 
 
@@ -256,7 +256,7 @@ def _show(
         row = name.replace("_", " ")
         if name == OF_CONSTANT and value is None:
             row += " (known with --like)"
-        elif name in OF_DATA:
+        elif name in OF_DATA and (name != HALF or value is not None):
             row += escape(f" (over {over})")
         other = [_shown(name, beside[name]) if name in beside else ""] if beside else []
         table.add_row(row, _shown(name, value), *other)
@@ -267,7 +267,7 @@ def _shown(name: str, value: float | None) -> str:
 
     if value is None:
         return "not known"
-    if name in (*ERRORS, OF_CONSTANT) or name.startswith("noise_std"):
+    if name in (*ERRORS, HALF, OF_CONSTANT) or name.startswith("noise_std"):
         return f"{value:.3g}"
     if name.startswith("seconds"):
         return f"{value:.2f} s"

@@ -13,6 +13,6 @@ Everything is computed from the report alone. These modules import numpy, `umpc.
 `umpc.study` and `umpc.errors`, and a picture writes its file with `umpc.text_file`.
 """
 
-from umpc.counts.statistics import COUNTED, answers_of, headline
+from umpc.counts.statistics import COUNTED, answers_of, headline, reach
 
-__all__ = ["COUNTED", "answers_of", "headline"]
+__all__ = ["COUNTED", "answers_of", "headline", "reach"]

@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
+import numpy as np
+
 from umpc.counts.answers import BAND, RECORDS, CountsAnswer, Number, Series
 from umpc.counts.contingency import contingency
 from umpc.counts.curves import ecdf, histogram, qq, quantiles, roc
@@ -221,10 +223,35 @@ def headline(
     statistic = COUNTED[report.statistic]
     if not statistic.headline:
         return None
-    found = statistic.quoted(answers_of(report, records)[0])
+    asker, kind = Asker(CountTable.of(report, records)), report.statistic
+    # of a curve with quartiles its median alone
+    is_median = kind in ("ecdf", "quantiles")
+    answer = asker.ask("quantiles", at_share=0.5) if is_median else asker.ask(kind)
+    found = statistic.quoted(answer)
     number = next((each for each in found if each.name == statistic.headline), None)
     if number is None or number.value is None:
         return None
     low, high = number.intervals.get(RECORDS, (None, None))
     std = None if low is None or high is None else (high - low) / 4
     return number.value, low, high, std
+
+
+def reach(report: CountsReport, records: int) -> tuple[float, float] | None:
+    """How far the interval for these records reaches below and above the report's number.
+
+    A curve or a table without such a number has half its interval, in the mean over its points.
+
+    Returns: None where the statistic has neither, and where the table leaves the number open.
+    """
+    statistic = COUNTED[report.statistic]
+    if report.statistic in (LOGRANK, GEHAN):
+        return None  # a p-value has no interval
+    if statistic.headline and len(report.axes) == len(statistic.roles):
+        value, low, high, _ = headline(report, records) or (None,) * 4
+        return None if value is None or low is None or high is None else (value - low, high - value)
+    answer = Asker(CountTable.of(report, records)).ask(report.statistic)
+    ends = [each.intervals[RECORDS] for each in answer.series if RECORDS in each.intervals]
+    if not ends:
+        return None
+    wide = np.concatenate([np.subtract(each.high, each.low) for each in ends])
+    return float(wide.mean()) / 2, float(wide.mean()) / 2

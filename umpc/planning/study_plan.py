@@ -20,6 +20,8 @@ from umpc.study.rules import check_fields
 from umpc.study.settings import HONEST
 
 ERRORS = ("noise_std", "sampling_std", "bins_bias", "mse")
+HALF = "half_width"
+"""Half the 95 % interval of a report, in the mean."""
 OF_CONSTANT = "mse_of_constant"
 """The mean squared error of the best answer without records; None without a table."""
 Values = dict[str, float | None]
@@ -114,6 +116,7 @@ def _own(
         "edges": attempt.sizes.edges,
         "sets": attempt.sizes.sets,
         **errors,
+        HALF: _half_width(attempt, like),
         OF_CONSTANT: like.constant.error**2 if like.constant else None,
         "rounds": cost.rounds,
         "bytes_online": cost.bytes_online,
@@ -124,6 +127,14 @@ def _own(
         "seconds_total": seconds.total,
         "seconds_following": seconds.following,
     }
+
+
+def _half_width(attempt: Attempt, like: ReferenceTable) -> float | None:
+    """Half the 95 % interval that a report will have; None where that is not known."""
+    try:
+        return protocol_of(attempt.study).half_width(attempt, like)
+    except StudyError:
+        return None
 
 
 def _beside(

@@ -237,6 +237,13 @@ class Report:
     sites: list[str] = field(default_factory=list, kw_only=True)
     version: str = field(default="", kw_only=True)
 
+    @property
+    def half_width(self) -> float | None:
+        """Half the 95 % interval, of several values in the mean; None where there is none."""
+        ends = [(each.low, each.high) for each in self.parts] or [(self.low, self.high)]
+        known = [(high - low) / 2 for low, high in ends if low is not None and high is not None]
+        return sum(known) / len(known) if known else None
+
     def of_part(self, place: int) -> Report:
         """The report of one of several values, as if the study had reported it alone.
 

@@ -556,6 +556,13 @@ class StudyProtocol(ABC):
             f"intervals are predicted for pairs and for the grid, and this study is of {self.name}"
         )
 
+    def half_width(self, attempt: Attempt, table: ReferenceTable) -> float | None:
+        """Half the 95 % interval that a report will have, as a mean; None where it has none.
+
+        Raises: StudyError for a protocol that cannot tell it.
+        """
+        return self.expected_report(attempt, table).half_width
+
     def tuned(self, attempt: Attempt, table: ReferenceTable) -> Study | None:
         """The study with the settings of the least error over a table like the sites' own.
 

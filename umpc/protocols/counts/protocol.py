@@ -15,12 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from math import ceil, prod
+from functools import lru_cache
+from math import ceil, prod, sqrt
 from typing import Any
 
 import numpy as np
 
-from umpc.counts import COUNTED, answers_of, headline
+from umpc.counts import COUNTED, answers_of, headline, reach
 from umpc.counts.statistics import ACROSS_BINS, DEPENDENT
 from umpc.counts.table import law_of_noise, uniform
 from umpc.crypto.prg import Stream
@@ -86,8 +87,10 @@ LEFT_OUT = {
 """Keys of a study file that a table of counts has not → what to do instead."""
 NO_NUMBER = "a group of them is empty"
 """The reason where a number has no value and no note."""
-NOISY_TABLES = 48
-"""Tables with noise over which a plan takes the mean of intervals."""
+FEWEST_NOISY, MOST_NOISY = 24, 400
+"""Tables with noise over which a plan takes the mean of intervals, at least and at most."""
+CLOSE = 0.04
+"""They are enough when the mean's standard error is at most this part of the mean."""
 TAIL = 0.025
 """The chance of an error beyond each end of a 95 % interval."""
 MOST_CUTS = 40
@@ -234,26 +237,21 @@ class CountsProtocol(JointSums):
 
         How wide an interval is depends on the noise that a run happens to have.
         """
-        study, plain = attempt.study, counted(attempt.study, table.columns)
-        side = self.coordinator(study, verify_nobody)
-        report = require(side, CountsCoordinator).report_of_counts(
-            plain.tolist(), attempt.sizes, Measured()
-        )
-        if report.estimate is None or report.counts is None:
+        study, plain = attempt.study, counted(attempt.study, table.columns).tolist()
+        side = require(self.coordinator(study, verify_nobody), CountsCoordinator)
+        report = side.report_of_counts(plain, attempt.sizes, Measured())
+        ends = mean_reach(study, tuple(plain), report.records)
+        if report.estimate is None or ends is None:
             return report
-        places, below = law_of_noise(report.counts)
-        stream, ends = Stream(bytes(32)), []
-        for _ in range(NOISY_TABLES):
-            drawn = np.searchsorted(below, uniform(stream, len(plain)), "right")
-            noisy = plain + np.rint(places[drawn]).astype(np.int64)
-            found = headline(replace(report.counts, values=noisy.tolist()), report.records)
-            if found and found[1] is not None and found[2] is not None:
-                ends.append((found[1] - found[0], found[2] - found[0]))
-        if not ends:
-            return report
-        low, high = (report.estimate + float(end) for end in np.mean(ends, axis=0))
+        low, high = report.estimate - ends[0], report.estimate + ends[1]
         std = (high - low) / 4
         return replace(report, low=low, high=high, noise_low=low, noise_high=high, noise_std=std)
+
+    def half_width(self, attempt: Attempt, table: ReferenceTable) -> float | None:
+        """Half the interval of the statistic's number, or of the points of a curve in the mean."""
+        plain = tuple(counted(attempt.study, table.columns).tolist())
+        ends = mean_reach(attempt.study, plain, attempt.sizes.records)
+        return None if ends is None else sum(ends) / 2
 
     def error(self, attempt: Attempt, table: ReferenceTable) -> PredictedError:
         """The error of the statistic's number, or of a count where there is no such number.
@@ -286,6 +284,33 @@ def half_width(law: Law) -> int:
     """The least number that a count's noise stays within in 95 % of all cases, about."""
     noise = Noise(law.std, 1.0, float(getattr(law, "shape", 1.0)))
     return ceil(ErrorLaw([noise], [1.0]).central(TAIL)[1])
+
+
+@lru_cache(maxsize=8)
+def mean_reach(study: Study, plain: tuple[int, ...], records: int) -> tuple[float, float] | None:
+    """The mean of `reach` over tables with noise that have an interval; None where none has one.
+
+    An interval between a few bins has one of a few lengths, so its mean takes many tables.
+
+    Args: plain: the counts without noise.
+    """
+    report = counts_report(study, plain)
+    places, below = law_of_noise(report)
+    stream, ends = Stream(bytes(32)), []
+    for drawn in range(1, MOST_NOISY + 1):
+        noise = places[np.searchsorted(below, uniform(stream, len(plain)), "right")]
+        noisy = np.array(plain) + np.rint(noise).astype(np.int64)
+        if (found := reach(replace(report, values=noisy.tolist()), records)) is not None:
+            ends.append(found)
+        if drawn < FEWEST_NOISY:
+            continue
+        if not ends:
+            return None
+        widths = np.sum(ends, axis=1)
+        if np.std(widths) <= CLOSE * np.mean(widths) * sqrt(len(widths)):
+            break
+    low, high = np.mean(ends, axis=0)
+    return float(low), float(high)
 
 
 # --- node -----------------------------------------------------------------------------------------
