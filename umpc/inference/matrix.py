@@ -91,7 +91,7 @@ def matrix_of(report: Report) -> CorrelationMatrix | None:
         return [[diagonal if x == y else found[x, y] for y in columns] for x in columns]
 
     own = (Inference(report.of_part(place)).usual_test() for place in range(len(pairs)))
-    tests = [test and test.p_value for test in own]
+    tests = [test.p_value if test else None for test in own]
     values = rows([part.estimate for part in report.parts], 1.0)
     nearest: list[list[float]] = []
     moved = 0.0
