@@ -41,7 +41,7 @@ def simulated_test(
     value = float(statistic(counts.value[None], variance)[0])
     cells = counts.errors.reshape(RUNS, -1)
     noise = float(np.std(cells[:, : cells.shape[1] // 2].sum(axis=1)))
-    size, told = None, "none: the noise is too large for so few records, in all or in a group"
+    size, told = None, "the noise is too large for so few records, in all or in a group"
     if LEAST_SIGNAL * noise <= table.records and not is_hidden:
         simulated = table.drawn(null, purpose) + table.fresh_errors(purpose, *axes)
         exceeding = int(np.sum(statistic(simulated, variance) >= value * (1 - 1e-12)))
