@@ -83,6 +83,30 @@ def test_true_hypotheses_are_rejected_rarely_and_false_ones_often():
     assert without / (runs // 4) > 0.1
 
 
+def test_sparse_margins_do_not_reject_true_hypotheses_and_a_false_one_goes():
+    """Noise makes 19 nearly empty rows seem filled; the test once rejected 19 % and more here."""
+    rng, runs, n = np.random.default_rng(41), 80, 200
+    axes = [words("row", *map(str, range(20))), SITE]
+    law = np.outer([0.9, *[0.1 / 19] * 19], [0.96, 0.04])
+
+    def sizes(law: np.ndarray, scale: float, many: int) -> np.ndarray:
+        tables = (rng.multinomial(n, law.ravel()).reshape(law.shape) for _ in range(many))
+        asked = (asker(axes, cells, scale=scale, rng=rng).ask("contingency") for cells in tables)
+        return np.array([answer.number("p-value").value for answer in asked])
+
+    assert np.mean(sizes(law, 2 / 0.3, runs) <= 0.05) <= 0.05 + 3 * (0.0475 / runs) ** 0.5
+    law[:2] = [[0.45, 0.05], [0.15, 0.25]]
+    assert np.mean(sizes(law, 2.0, runs // 8) <= 0.05) > 0.7
+
+
+def test_there_is_no_p_value_where_the_noise_is_as_large_as_the_records():
+    cells, rng = np.full((3, 2), 5), np.random.default_rng(43)
+    answer = asker([JOB, SITE], cells, scale=20.0, rng=rng).ask("contingency")
+    number = answer.number("p-value")
+    assert number.value is None and number.note.startswith("the noise is too large")
+    assert answer.number("chi-squared").value > 0
+
+
 @pytest.mark.parametrize("moved", [0.0, 0.12])
 def test_intervals_of_the_association_hold_it(moved):
     rng, runs, n = np.random.default_rng(23), 100, 400

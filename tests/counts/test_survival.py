@@ -266,6 +266,37 @@ def test_the_test_rejects_true_hypotheses_rarely_and_false_ones_often():
         assert np.mean(np.array(powers) <= 0.05) > 0.7
 
 
+def test_a_small_group_is_not_found_different_by_noise_and_a_different_one_is():
+    """10 of 200 records with few events: the test once rejected 17 % of true hypotheses here."""
+    rng, runs = np.random.default_rng(47), 80
+    axes = [whole("time", 0, 9, range(1, 10)), flag("event"), words("arm", "a", "b")]
+    arm = (np.arange(200) < 10).astype(int)
+
+    def sizes(rate: float, scale: float, many: int) -> np.ndarray:
+        found = []
+        for _ in range(many):
+            time = rng.geometric(np.where(arm, 0.007 * rate, 0.007)) - 1
+            end = np.where(rng.random(200) < 0.5, rng.integers(0, 10, 200), 9)
+            columns = [np.minimum(np.minimum(time, end), 9), time <= end, arm]
+            asked = asker(axes, cells_of_columns(axes, columns), scale=scale, rng=rng)
+            value = asked.ask("logrank").number("p-value").value
+            found.append(1 if value is None else value)
+        return np.array(found)
+
+    assert np.mean(sizes(1.0, 2.0, runs) <= 0.05) <= 0.05 + 3 * (0.0475 / runs) ** 0.5
+    assert np.mean(sizes(40.0, 0.5, runs // 8) <= 0.05) > 0.7
+
+
+def test_there_is_no_p_value_where_the_noise_hides_a_group():
+    cells, rng = np.full((10, 2, 2), 20), np.random.default_rng(53)
+    cells[:, :, 1] = 0
+    cells[0, :, 1] = 2
+    axes = [whole("time", 0, 9, range(1, 10)), flag("event"), words("arm", "a", "b")]
+    number = asker(axes, cells, scale=2.0, rng=rng).ask("logrank").number("p-value")
+    assert number.value is None and number.note.endswith("or in a group")
+    assert asker(axes, cells).ask("logrank").number("p-value").value is not None
+
+
 def test_no_event_all_events_and_an_empty_group():
     time, event = whole("time", 0, 3, [1, 2, 3]), flag("event")
     censored = np.array([[2, 0], [1, 0], [1, 0], [3, 0]])

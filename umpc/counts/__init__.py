@@ -7,6 +7,7 @@
 | `curves.py` | distribution, quantiles, histogram, ROC curve, quantiles of two groups |
 | `survival.py` | Kaplan–Meier and Nelson–Aalen curves, log-rank and Gehan's test |
 | `contingency.py` | tables of two fields: the chi-squared test with the noise, Cramér's V |
+| `simulated.py` | the p-value of a test with noise, by simulated studies |
 | `answers.py` | an answer: numbers, intervals, and its picture |
 
 Everything is computed from the report alone. These modules import numpy, `umpc.crypto`,

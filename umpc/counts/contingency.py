@@ -1,11 +1,13 @@
 """Tables of two fields: counts, the chi-squared test with the noise, and Cramér's V.
 
-*Test* (Gaboardi, Lim, Rogers & Vadhan 2016, algorithm 3). The statistic is Σ (count − expected)² /
-(expected + v) with the variance v of a count's noise, as in Kifer & Rogers 2017; without noise it
-is that of Pearson 1900. Its p-value is the share of simulated tables with a statistic as large:
-they have independent fields with the released margins, n records and the noise of the table. The
-term v bounds what a margin near 0 can change: with Pearson's denominators, margins that noise made
-too small would reject true hypotheses too often.
+*Test*. The statistic is Σ (count − expected)²/(expected + v); without noise it is that of Pearson
+1900. v is the variance of a count's noise, as in Kifer & Rogers 2017, times a factor of each field.
+It bounds what a margin near 0 can change: with Pearson's denominators, margins that noise made too
+small would reject true hypotheses too often. With shares p of R cells, the noise of counts less
+their part p of its total has the mean variance v·(1 − 2/R + Σp²). A field's factor is this over
+that of even shares, v·(1 − 1/R). With it the noise's part of the statistic has one mean for all
+margins. Without it, a table of 20 sparse rows rejected 10 % of true hypotheses at 5 %. The
+simulated tables have independent fields with the released margins.
 
 *Cramér's V* (Cramér 1946) is √(χ²/(n·(k − 1))), and √χ² is the length of the vector of all
 (count − expected)/√expected. The noise adds a vector of known law, whose mean square is taken off
@@ -21,6 +23,7 @@ import numpy as np
 
 from umpc.counts.answers import BARS, POPULATION, RECORDS, CountsAnswer, Number
 from umpc.counts.curves import cells
+from umpc.counts.simulated import simulated_test
 from umpc.counts.table import (
     RUNS,
     CountTable,
@@ -42,38 +45,51 @@ def contingency(table: CountTable, first: int, second: int, level: float) -> Cou
     one, two = (names_of_cells(axes[axis]) for axis in (first, second))
     labels = [f"{a}, {b}" for a in one for b in two]
     series = cells(counts, n, level, f"{axes[first].field}, {axes[second].field}", labels)
-    variance = float(np.mean(counts.errors**2))
-    expected = _expected(counts.value, n)
-    value = float(_chi_squared(counts.value, n, variance))
-    errors = table.fresh_errors("independent", first, second)
-    simulated = table.drawn(expected, "independent") + errors
-    exceeding = int(np.sum(_chi_squared(simulated, n, variance) >= value * (1 - 1e-12)))
-    size = (1 + exceeding) / (RUNS + 1)
+    value, size = simulated_test(
+        table,
+        "independent",
+        (first, second),
+        _expected(counts.value, n),
+        lambda tables, variance: _chi_squared(tables, n, variance),
+    )
     numbers = [
-        Number("chi-squared", value),
+        value,
         Number("degrees of freedom", float((len(one) - 1) * (len(two) - 1))),
-        Number("p-value", size, note=f"with the noise, by {RUNS} simulated tables"),
+        size,
         _cramer(table, counts.value, counts.errors, level),
     ]
     title = f"table of {axes[first].field} and {axes[second].field}"
-    notes = []
-    if variance > TINY:
-        notes = [f"the noise's variance {variance:.3g} is added to expected counts of chi-squared"]
+    notes = ["the noise's variance is added to expected counts of chi-squared"]
     return CountsAnswer(
         "contingency", title, level, series.name, "records", [series], numbers, notes, form=BARS
     )
 
 
 def _expected(counts: Floats, n: float) -> Floats:
-    """Expected counts of independent fields, from margins that are not negative."""
-    rows = as_counts(counts.sum(axis=-1), n, 1)
-    columns = as_counts(counts.sum(axis=-2), n, 1)
+    """Expected counts of independent fields, from the nearest margins that are not negative."""
+    rows, columns = _nearest(counts.sum(axis=-1), n), _nearest(counts.sum(axis=-2), n)
     return np.asarray(rows[..., :, None] * columns[..., None, :] / n)
 
 
+def _nearest(margins: Floats, n: float) -> Floats:
+    """The nearest numbers that are not negative and have the sum n, in the last axis.
+
+    They are the numbers less a threshold, where that is positive (Held, Wolfe & Crowder 1974).
+    Negative numbers set to 0 would leave the noise of many empty cells, all of it upwards.
+    """
+    sizes = np.sort(margins, axis=-1)[..., ::-1]
+    excess = (np.cumsum(sizes, axis=-1) - n) / np.arange(1, sizes.shape[-1] + 1)
+    return np.asarray(np.maximum(margins - excess.max(axis=-1, keepdims=True), 0))
+
+
 def _chi_squared(counts: Floats, n: float, variance: float) -> Floats:
-    """The test's statistic of each table: (...) float64."""
+    """The test's statistic of each table: (...) float64. Args: variance: of a count's noise."""
     expected = _expected(counts, n)
+    for axis in (-1, -2):
+        shares = expected.sum(axis=-3 - axis, keepdims=True) / n
+        even = 1 / shares.shape[axis]
+        uneven = (shares**2).sum(axis=axis, keepdims=True) - even
+        variance = variance * (1 + uneven / max(1 - even, TINY))
     gaps = (counts - expected) ** 2 / np.maximum(expected + variance, TINY)
     return np.asarray(gaps.sum(axis=(-1, -2)))
 

@@ -42,8 +42,8 @@ from umpc.counts.answers import (
     Series,
 )
 from umpc.counts.curves import noise_level, notes_of, sampling_tail
+from umpc.counts.simulated import simulated_test
 from umpc.counts.table import (
-    RUNS,
     CountTable,
     Floats,
     NoisyNumbers,
@@ -63,6 +63,9 @@ ANY_ORDER = (
     "intervals allow for every order of events and censored times in a bin, and the curve takes "
     "half of the censored before the events"
 )
+LEAST_GROUP = 6.0
+"""A tested group has as many records as this many deviations of the noise in its expected events.
+With fewer, the estimated numbers at risk are too high, and true hypotheses are rejected."""
 
 
 @dataclass(frozen=True)
@@ -400,30 +403,30 @@ def nelson_aalen(
 def compare_groups(table: CountTable, kind: str, time: int, event: int, group: int) -> CountsAnswer:
     """The log-rank test (Mantel 1966), or Gehan's test (Gehan 1965, Breslow 1970).
 
-    Its p-value is the share of simulated studies with a statistic as large. They have n records
-    with one hazard for all groups, each group's own censoring, and the released noise; hazards and
-    censoring are those of the released table.
+    The simulated studies have one hazard for all groups, and each group's own censoring; both are
+    those of the released table. There is no p-value where the noise of a group's number, which
+    changes the events that are expected of it, is not far below that number.
     """
     axes, n = table.report.axes, table.records
     counts = table.onto(time, event, group)
     seen = as_paths(counts.value, n, 3)
-    null = _one_hazard(seen)
-    simulated = table.drawn(null, kind) + table.fresh_errors(kind, time, event, group)
-    value = float(_statistic(counts.value[None], n, kind)[0])
-    exceeding = int(np.sum(_statistic(simulated, n, kind) >= value - TINY))
-    size = (1 + exceeding) / (RUNS + 1)
-    freedom = cells_of(axes[group]) - 1
+    groups = counts.map(lambda values: values.sum(axis=(-3, -2)))
+    noise = np.std(groups.errors, axis=0) * seen[:, 1].sum() / n
+    value, size = simulated_test(
+        table,
+        kind,
+        (time, event, group),
+        _one_hazard(seen),
+        lambda tables, variance: _statistic(tables, n, kind, variance),
+        is_hidden=bool(np.any(groups.value < LEAST_GROUP * noise)),
+    )
+    freedom = Number("degrees of freedom", float(cells_of(axes[group]) - 1))
     name = "log-rank test" if kind == LOGRANK else "Gehan's test"
-    numbers = [
-        Number("chi-squared", value),
-        Number("degrees of freedom", float(freedom)),
-        Number("p-value", size, note=f"with the noise, by {RUNS} simulated studies"),
-    ]
     title = f"{name} of {axes[time].field} between groups of {axes[group].field}"
-    notes = ["the simulated studies have estimated hazards: with few events p is too small"]
+    notes = ["the noise's variance is added to that of chi-squared"]
     if is_coarse(axes[time]):
         notes.append(f"events of one bin of {axes[time].field} count as at one time")
-    return CountsAnswer(kind, title, 0.95, "", "", [], numbers, notes)
+    return CountsAnswer(kind, title, 0.95, "", "", [], [value, freedom, size], notes)
 
 
 def _one_hazard(seen: Floats) -> Floats:
@@ -440,10 +443,17 @@ def _one_hazard(seen: Floats) -> Floats:
     return expected
 
 
-def _statistic(counts: Floats, n: float, kind: str) -> Floats:
+def _statistic(counts: Floats, n: float, kind: str, variance: float) -> Floats:
     """Σ (O − E) with its covariance, as a chi-squared statistic, after the repair of the counts.
 
-    Args: counts: (runs, T, 2, G). Returns: (runs,) float64.
+    The covariance is that of the records and that of the noise, to first order. A count z of group
+    g and bin t changes w·(O − E) by (w·is_event − Λ_t)·(z_g − s_g·Σ z), where s is the share of
+    those at risk, and Λ = Σ w·(events/at risk) comes from what z changes in s until t. Λ is taken
+    as at most w: late sums are mostly noise. Without the noise's part, a small group that noise
+    makes nearly empty would seem to have no variance: one of 10 among 200 records, with 10 events
+    at epsilon 1, was found different in 17 % of studies at 5 %.
+
+    Args: counts: (runs, T, 2, G). variance: of a count's noise. Returns: (runs,) float64.
     """
     repaired = as_paths(counts, n, 3)
     at_risk = np.cumsum(repaired.sum(axis=2)[:, ::-1], axis=1)[:, ::-1]
@@ -454,11 +464,12 @@ def _statistic(counts: Floats, n: float, kind: str) -> Floats:
     gap = (weight * (repaired[:, :, 1] - events * share)).sum(axis=1)[:, :-1]
     spread = weight**2 * events * np.maximum(whole - events, 0) / np.maximum(whole - 1, TINY)
     spread = np.where(whole > 1, spread, 0)
-    diagonal = np.einsum("rtz,rtg->rg", spread, share)
-    mixed = np.einsum("rtz,rtg,rth->rgh", spread, share, share)
-    groups = np.arange(share.shape[2] - 1)
-    covariance = -mixed[:, :-1, :-1]
-    covariance[:, groups, groups] += diagonal[:, :-1]
-    covariance[:, groups, groups] += TINY
-    solved = np.linalg.solve(covariance, gap[..., None])[..., 0]
+    hazard = np.minimum(np.cumsum(weight * events / np.maximum(whole, 1), axis=1), weight)
+    noise = variance * ((weight - hazard) ** 2 + hazard**2)
+    groups = share.shape[2]
+    mixed = np.einsum("rtz,rtg,rth->rgh", groups * noise - spread, share, share)
+    crossed = (noise * share).sum(axis=1)
+    covariance = mixed - crossed[:, :, None] - crossed[:, None]
+    covariance += np.eye(groups) * ((spread * share + noise).sum(axis=1) + TINY)[:, None]
+    solved = np.linalg.solve(covariance[:, :-1, :-1], gap[..., None])[..., 0]
     return np.asarray((gap * solved).sum(axis=1))
