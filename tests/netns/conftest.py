@@ -1,4 +1,4 @@
-"""A namespace without a network, and the wheel of a release that was installed in it. As root."""
+"""A namespace without a network, and the wheel of a release that was installed in it."""
 
 from __future__ import annotations
 
