@@ -30,6 +30,7 @@ NAMED_BY = {
     "docs/day_two.md": "tests/system/test_day_two.py",
     "docs/releasing.md": "tests/deploy/test_release.py",
     "docs/site.md": "tests/system/test_site_page.py",
+    "docs/statistician.md": "tests/netns/test_site_page.py",
 }
 """Pages whose blocks have names, and the test that types them."""
 

@@ -94,9 +94,9 @@ class Apart(Lab):
         """Start the hub, the dealer and the nodes."""
         deployment, start = self.deployment, self.deployment.start
 
-        def start_inside(name: str, arguments: list[str]) -> None:
+        def start_inside(name: str, *arguments, **how) -> None:
             deployment.popen = self.popen_in(name)
-            start(name, arguments)
+            start(name, *arguments, **how)
 
         deployment.start = start_inside
         self.served["hub"] = deployment.start_hub(f"{HUB}:7443")

@@ -1,7 +1,7 @@
 """docs/site.md, word by word, by three sites in network namespaces of their own. It needs root.
 
-They run this source tree, and then the wheel of a release, which docs/releasing.md installs into an
-empty environment where there is no network.
+They run this source tree, and then the wheel of a release, with a coordinator that follows
+docs/statistician.md to its report.
 
 Each place (three sites, the dealer, the coordinator) has a namespace on one bridge, and a hosts
 file with everybody's name. So addresses are those of the page: `north.example.org:7100`.
@@ -9,18 +9,19 @@ file with everybody's name. So addresses are those of the page: `north.example.o
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
 from tests.netns.test_firewalls import sh
-from tests.support.release import build, types
+from tests.support.document_blocks import ROOT, blocks, lines_of
 from tests.system.conftest import TABLE
 from tests.system.test_site_page import (
     Place,
@@ -122,24 +123,44 @@ def test_three_sites_in_namespaces_reach_their_first_study_by_the_page_alone(pla
 
 
 @pytest.mark.timeout(3600)
-def test_they_reach_it_by_the_wheel_of_a_release(places, tmp_path):
-    folder, environment = tmp_path / "release", tmp_path / "umpc"
-    build(folder)
-    types("download", folder, {})
-    within = places["authority"].inside()
-    changes = {"/opt/umpc": str(environment)}
-    shown = types("install-apart", folder, changes, within)
-    assert "Successfully installed" in shown
+def test_a_statistician_gets_a_report_from_them_by_the_wheel_of_a_release(places, wheel):
     for place in places.values():
-        place.command = (str(environment / "bin" / "umpc"),)
-    reach_the_first_study(places)
+        place.command = (str(wheel / "umpc"),)
+    sites, coordinator = start_sites(places, ("north", "south")), places["coordinator"]
+    page = blocks((ROOT / "docs" / "statistician.md").read_text("utf-8"))
+    (file,) = (each for each in page if each.kind == "file")
+    (study,) = (each for each in page if each.name == "study")
+    *_, infer = (each for each in page if each.runs)
+    (coordinator.folder / file.name).write_text(file.text)
+    assert run(coordinator) == ApprovalPending.exit_code, "the page: run the study once"
+    accept_waiting(sites)
+    *_, shown = [
+        "".join(coordinator.run(line.partition(" #")[0], "") for line in lines_of(block.text))
+        for block in (study, infer)
+    ]
+    assert "if the fields are independent" in shown, shown
+    report = json.loads((coordinator.folder / "report.json").read_text())
+    assert set(report["policies"]) == {"north", "south"}
+    assert all("a person accepts each study" in told for told in report["policies"].values())
 
 
 def reach_the_first_study(places: dict[str, PlaceApart]) -> None:
+    sites, coordinator = start_sites(places, SITES), places["coordinator"]
+    address = {name: f"{name}.example.org:{PORT}" for name in SITES}
+    write_study(coordinator, address, f"dealer.example.org:{PORT}")
+
+    assert run(coordinator) == ApprovalPending.exit_code
+    accept_waiting(sites)
+    assert run(coordinator) == 0
+    check_work(sites)
+
+
+def start_sites(places: dict[str, PlaceApart], names: Sequence[str]) -> list[PlaceApart]:
+    """Lead the authority, these sites, the dealer and the coordinator to their first study."""
     authority, coordinator = places["authority"], places["coordinator"]
     _, shown = authority.types("authority")
     digits = re.search(r"^authority +(.*)$", shown, re.MULTILINE)[1]
-    sites = [places[name] for name in SITES]
+    sites = [places[name] for name in names]
     for place in (*sites, places["dealer"], coordinator):
         (place.folder / "data.csv").write_text(TABLE)
         enrol(place, authority, digits, {})
@@ -149,13 +170,7 @@ def reach_the_first_study(places: dict[str, PlaceApart]) -> None:
         assert place.starts(*shlex.split(start)[1:]).endswith(f":{PORT}")
     start = ("dealer", "start", "--identity", "dealer", "--listen", f"0.0.0.0:{PORT}")
     places["dealer"].starts(*start)
-    address = {name: f"{name}.example.org:{PORT}" for name in SITES}
-    write_study(coordinator, address, f"dealer.example.org:{PORT}")
-
-    assert run(coordinator) == ApprovalPending.exit_code
-    accept_waiting(sites)
-    assert run(coordinator) == 0
-    check_work(sites)
+    return sites
 
 
 @pytest.mark.timeout(1800)

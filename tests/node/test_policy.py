@@ -364,6 +364,32 @@ def test_too_few_records_tell_no_numbers_but_to_the_administrator():
     assert caught.value.detail == "6 complete records, min_records = 7"
 
 
+def test_what_a_report_tells_of_the_rules_names_nobody_and_bounds_no_number_of_records():
+    policy = Policy(
+        coordinators=frozenset({"coordinator", "carol"}),
+        fields=frozenset({"x", "y", "diagnosis"}),
+        max_epsilon=Fraction(5, 2),
+        max_delta=Fraction(1, 10**9),
+        min_records=4321,
+        min_nodes=2,
+        approval=True,
+    )
+    assert allows(policy)
+    assert policy.told(TAU) == (
+        "own lists say which coordinators, fields are allowed; a study costs at most epsilon 2.5; "
+        "a study costs at most delta 1e-09; a study has at least 2 sites; the noise withstands all "
+        "other sites that collude; enough complete rows; a person accepts each study"
+    )
+    assert ANYTHING.told(TAU) == (
+        "the noise withstands all other sites that collude; no person is asked"
+    )
+    raw = Policy(trusted_curator=True, min_colluding=0).told(guarded(central_study()))
+    assert raw == (
+        "the noise withstands 0 sites that collude; RAW RECORDS may go to a coordinator; "
+        "no person is asked"
+    )
+
+
 def test_several_statistics_need_a_rule_for_each_and_strata_their_hash():
     """Strata are kernels of their own, which no statistic of the library has."""
     both = guarded(several({"tau": KENDALL, "gini": GINI}, ()))

@@ -126,7 +126,19 @@ def test_the_headline_is_a_sentence_in_the_statistics_own_words():
     text = page(replace(known, version="0.2.0"))
     assert f'<p class="value">{escape(quoted)}.</p>' in text
     assert "asked by coordinator of node-0, node-1 · umpc 0.2.0 · study " in text
-    assert "its own rules and its budget allowed this study" in text
+
+
+def test_each_site_has_its_rules_beside_its_name_in_page_and_table(report, capsys):
+    rules = {"node-0": "no person is asked", "<b>&1": "<i>enough</i> rows"}
+    for known, count in ((report, "5"), (replace(report, records_by_node=[]), "")):
+        told = replace(known, policies=rules)
+        said = " ".join(Parsed(page(told)).texts)
+        assert f"node-0 {count}".strip() in said and "its rules: no person is asked" in said
+        assert "its rules: <i>enough</i> rows" in said, "texts of sites are escaped"
+        print_report(told, "table")
+        assert "its rules: no person is asked" in " ".join(capsys.readouterr().out.split())
+        untold = page(replace(known, policies={"node-0": rules["node-0"]}))
+        assert untold.count("this site&#x27;s version does not tell its policy") == 1
 
 
 def test_the_headline_of_a_difference_says_what_is_taken_from_what():

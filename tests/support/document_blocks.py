@@ -28,6 +28,7 @@ import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from click.testing import CliRunner
 
@@ -127,7 +128,7 @@ class Reader:
         elif block.kind == "shows":
             self._compares(block.text)
         elif block.runs and block.language == "python":
-            exec(compile(block.text, "page", "exec"), self._names)
+            self.executes(block.text)
         elif block.runs:
             self.printed = "".join(self._types(line) for line in lines_of(block.text))
 
@@ -166,7 +167,7 @@ class Reader:
         if ">" in words:
             output = Path(words[-1])
             words = words[: words.index(">")]
-        code, printed, error = _ended(words)
+        code, printed, error = self.ended(words)
         assert code == (int(ends[1]) if ends else 0), f"{line}: ended with {code}: {error}"
         if output is not None:
             output.write_text(printed, encoding="utf-8")
@@ -175,15 +176,23 @@ class Reader:
     def _starts(self, words: list[str]) -> None:
         words, errors = (words[:-1], words[-1][2:]) if words[-1].startswith("2>") else (words, "")
         with open(errors or os.devnull, "wb") as log:
-            process = Forked(
-                [*UMPC, *_absolute(words), "--while-stdin-open"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=log,
-            )
+            process = self.started([*words, "--while-stdin-open"], log)
         self._started.append(process)
         assert process.stdout is not None
         assert process.stdout.readline().startswith(b"ready: "), (words, process.wait())
+
+    def executes(self, text: str) -> None:
+        """Run a block of Python. It finds the names of the blocks before it."""
+        exec(compile(text, "page", "exec"), self._names)
+
+    def started(self, words: list[str], log: IO[bytes]) -> subprocess.Popen:
+        """Start a command of umpc that serves. Args: log: for its standard error."""
+        given, pipe = [*UMPC, *_absolute(words)], subprocess.PIPE
+        return Forked(given, stdin=pipe, stdout=pipe, stderr=log)
+
+    def ended(self, words: list[str]) -> tuple[int, str, str]:
+        """Run one command of umpc. Returns: its exit code and both its outputs."""
+        return _ended(words)
 
 
 def lines_of(text: str) -> Iterator[str]:
@@ -194,7 +203,7 @@ def lines_of(text: str) -> Iterator[str]:
 
 
 def _ended(words: list[str]) -> tuple[int, str, str]:
-    """Run one command of umpc. Returns: its exit code and both its outputs."""
+    """Run one command in this process, or in a forked one. Returns: as `Reader.ended`."""
     if any(tuple(words[: len(begin)]) == begin for begin in OWN_PROCESS):
         given = [*UMPC, *_absolute(words)]
         with Forked(

@@ -5,6 +5,7 @@ Meanwhile a person may decide.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,8 @@ from click.testing import CliRunner
 from tests.system.conftest import Lab, Outcome, command
 from umpc.cli.main import umpc
 from umpc.errors import ApprovalPending, ConfigError, PolicyRefused
+from umpc.reporting.page import page
+from umpc.study.report import Report
 
 NEEDS_APPROVAL = "[policy]\napproval = true\n"
 
@@ -72,6 +75,7 @@ def test_a_study_waits_is_accepted_and_then_runs(lab):
     approve(here, "node-2", "accept", digits[:4])
     first = here.run()
     assert first.code == 0, first.error
+    assert all("a person accepts" in told for told in first.report["policies"].values())
     rules(here, "node-2", "coordinators = []")
     again = here.run()
     assert again.code == 0 and again.report["replayed"] is True
@@ -109,6 +113,31 @@ def test_the_rules_are_edited_between_two_runs(running, rule):
         assert outcome.code == 0, outcome.error
     finally:
         rules(running, "node-1", "")
+
+
+def test_a_report_has_the_rules_that_let_the_study_through_also_when_it_is_shown_again(running):
+    study = {"name": "told", "epsilon": "0.001"}
+    listed = 'coordinators = ["carol", "coordinator"]\nmin_records = 59\nmax_epsilon = 0.5'
+    try:
+        rules(running, "node-1", listed)
+        first = running.run(**study)
+        assert first.code == 0, first.error
+        rules(running, "node-1", "")
+        again = running.run(**study)
+        assert again.report["replayed"] is True
+    finally:
+        rules(running, "node-1", "")
+    noise = "the noise withstands all other sites that collude"
+    told = {
+        "node-1": "own lists say which coordinators are allowed; a study costs at most epsilon "
+        f"0.5; {noise}; enough complete rows; no person is asked",
+        "node-2": f"{noise}; no person is asked",
+    }
+    for outcome in (first, again):
+        assert outcome.report["policies"] == told
+        shown = page(Report.from_dict(outcome.report))
+        assert all(f"its rules: {text}" in shown for text in told.values())
+        assert not re.search("carol|59", told["node-1"])
 
 
 def test_a_file_that_is_broken_meanwhile_refuses_and_tells_only_the_administrator_why(running):

@@ -190,7 +190,7 @@ def join_behind_a_hub(places: dict[str, Place], changes: dict[str, str]) -> Path
         place.starts(*shlex.split(start)[1:])
         checked = place.run(doctor, "")
         assert "this node runs and is connected" in checked and "!!" not in checked
-        assert "hub status: the hub runs for 0:0" in checked
+        assert re.search(r"hub status: the hub runs for \d+:\d\d", checked)
     identity = places["dealer"].folder / "dealer"
     places["dealer"].starts("dealer", "start", "--identity", str(identity), "--hub", f"relay@{at}")
     listed = tomllib.loads(authority.run("umpc enrol members", ""))

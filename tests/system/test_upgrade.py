@@ -83,6 +83,7 @@ def test_what_commit_0f244e53_released_is_repeated_free_with_the_same_numbers(la
         assert code == 0, error
         report = json.loads(output)
         assert (report["estimate"], report["replayed"]) == (estimate, True), name
+        assert report["policies"] == {}, "commit 0f244e53 told no rules"
     assert [beside(here, name).account.epsilon().spent for name in here.names] == spent
 
     # A study that waited for a decision can be read, accepted and run.

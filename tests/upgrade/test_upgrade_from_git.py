@@ -105,6 +105,10 @@ def speaks_ours(former: Path) -> bool:
     return f'PROTOCOL = "{PROTOCOL}"' in (former / "umpc/protocol_version.py").read_text()
 
 
+def tells_policies(former: Path) -> bool:
+    return "string policy" in (former / "umpc/proto/v1/umpc.proto").read_text()
+
+
 class Consortium:
     """A dealer and two nodes, each with its own code. Args: former: the code of then."""
 
@@ -137,6 +141,7 @@ class Consortium:
         done = self.coordinate(name, code)
         assert done.returncode == 0, done.stderr
         report = json.loads(done.stdout)
+        self.policies = report.get("policies", {})
         return report["estimate"], report["replayed"]
 
     def coordinate(
@@ -174,6 +179,9 @@ def test_node_after_node_is_upgraded_and_nothing_is_charged_again(former, tmp_pa
             for code in (former, ROOT):
                 assert sites.run("first", code) == (first, True)
             mixed = sites.run("mixed", former)[0]
+            assert sites.run("mixed", ROOT) == (mixed, True)
+            told = {"node-1", *(NODES if tells_policies(former) else ())}
+            assert set(sites.policies) == told, "a node of before says nothing, and runs on"
         else:
             for code in (former, ROOT):
                 refused = sites.coordinate("first", code)

@@ -142,6 +142,7 @@ class Conductor:
             finished=utc_text(),
             prepared_at=prepared_at if is_ahead else "",
             version=__version__,
+            policies=self._policies(released),
         )
         return await asyncio.to_thread(self.side.finish, released, measured)
 
@@ -327,8 +328,14 @@ class Conductor:
             seconds_total=seconds,
             finished=utc_text(),
             version=__version__,
+            policies=self._policies(released),
         )
         return await asyncio.to_thread(self.side.replay, released, measured)
+
+    def _policies(self, released: Sequence[m.Released]) -> dict[str, str]:
+        """Site → its rules, in its own words; without sites that do not say."""
+        told = zip(self.side.names, released, strict=True)
+        return {name: answer.policy for name, answer in told if answer.policy}
 
     def _begin_shuffling(self, attempt: bytes) -> Beside:
         """A job for each shuffler: its run begins, and the last one compares all runs."""

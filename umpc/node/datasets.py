@@ -270,12 +270,12 @@ class Admission:
         with suppress(OSError, ValueError):  # it is for advice only
             self._started_with = key_digests(config.file)
 
-    def admit(self, study: Study) -> None:
+    def admit(self, study: Study) -> str:
         """Check all rules of the site that need no data, and the approval.
 
-        Raises: PolicyRefused, ApprovalPending.
+        Returns: these rules, in words for the coordinator. Raises: PolicyRefused, ApprovalPending.
         """
-        self._permitting(study)
+        return self._permitting(study).told(study)
 
     def load(self, study: Study) -> Records:
         """Return the records of a study that was admitted, and whose ε is reserved.
@@ -373,12 +373,14 @@ class Admission:
         if study.adversary != HONEST and (people := self._people_of(study)):
             people.checking(survey_of(study).hash, passed)
 
-    def permit(self, study: Study, records: int) -> None:
+    def permit(self, study: Study, records: int) -> str:
         """Check the rules once more, for a study whose records were read before.
 
-        Raises: PolicyRefused, ApprovalPending.
+        Returns: as `admit`. Raises: PolicyRefused, ApprovalPending.
         """
-        self._permitting(study).check_records(records, self.name)
+        policy = self._permitting(study)
+        policy.check_records(records, self.name)
+        return policy.told(study)
 
     def permit_delta(self, delta: Fraction) -> None:
         """Check the δ of a release, which is known as soon as all numbers of records are.

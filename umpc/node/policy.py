@@ -47,6 +47,8 @@ from umpc.ustat.statistics import LIBRARY, Statistic
 
 KINDS = ("protocol", "noise", "coins", "backend", "preprocessing", "adversary")
 """The facts of how a study runs. `possible_values` lists what each may be."""
+LISTS = ("coordinators", "statistics", "kernels", "fields", "dealers", "shufflers", *KINDS)
+"""The rules that list what is allowed, where they restrict anything."""
 ADD_IT = "have its administrator add it"
 SHOWN = 8
 """Largest number of names in one refusal, which is one line."""
@@ -131,6 +133,28 @@ class Policy:
         """
         for line in self._broken(study, node):
             raise PolicyRefused(f"{node} allows {line}", culprit=node, step="propose")
+
+    def told(self, study: Study) -> str:
+        """Return which rules let a study through, in words, for its coordinator and its report.
+
+        *Reveals*: that there are lists, and numbers that a refusal tells any coordinator. No list
+        is told, because it may name others, and no `min_records`, because a later refusal would
+        then bound the number of records.
+        """
+        lists = [key for key in LISTS if getattr(self, key) is not None]
+        parts = [f"own lists say which {', '.join(lists)} are allowed"] if lists else []
+        for key in ("max_epsilon", "max_delta", "min_nodes", "person"):
+            if value := getattr(self, key):
+                told = f"{float(value):g}" if isinstance(value, Fraction) else value
+                parts.append(WORDS[key].format(told))
+        colluding = "all other" if self.min_colluding is None else self.min_colluding
+        parts.append(WORDS["min_colluding"].format(colluding))
+        if self.min_records:
+            parts.append("enough complete rows")
+        if protocol_of(study).discloses(study):
+            parts.append(WORDS["trusted_curator"])
+        parts.append(WORDS["approval"] if self.approval else "no person is asked")
+        return "; ".join(parts)
 
     def check_records(self, count: int, node: str) -> None:
         """Check the number of complete records.

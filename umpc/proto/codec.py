@@ -407,7 +407,7 @@ _CHECKS: Mapping[str, Callable[[Any], Any]] = {
         decode_sent, steps=BETWEEN_NODES | WITH_COORDINATOR, where="between nodes"
     ),
     "Released.sent": partial(decode_sent, steps=TO_SHUFFLERS, where="to shufflers"),
-    **dict.fromkeys(("step", "error", "message", "culprit", "reason"), one_line),
+    **dict.fromkeys(("step", "error", "message", "culprit", "reason", "policy"), one_line),
 }
 """By the name of a field, or of its message and the field."""
 

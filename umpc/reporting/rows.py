@@ -45,8 +45,8 @@ from umpc.ustat.text import from_text, to_text
 
 MOST_NAMED = 8
 """The most columns of a matrix that a sentence names."""
-MOST_SUMS = 16
-"""The most sums that are listed; a vector may have thousands. The JSON document has all."""
+MOST_ROWS = 16
+"""The most sums or sites that are listed; there may be thousands. The JSON document has all."""
 WIDEST_FIELD = 70
 """Characters of a field's description; a field may have thousands of categories."""
 KIND_WORDS = {
@@ -122,7 +122,7 @@ def _subject(report: Report) -> str:
     columns = [column for column in _columns_of(report) if column != weight]
     told = f"{known.words if known else name} of {_listed(columns)}"
     if known and not known.is_variadic:
-        kernels = [entry.kernel for entry in report.sums[:MOST_SUMS]]
+        kernels = [entry.kernel for entry in report.sums]
         for order in permutations(columns, len(known.arguments)):
             if [to_text(each) for each in known.expressions(order)] == kernels:
                 told = f"{known.words} of {_listed(order)}"
@@ -179,7 +179,7 @@ def _counted_sentence(report: Report, answer: CountsAnswer) -> str:
 
 def _columns_of(report: Report) -> list[str]:
     """The fields that the value's kernels read, and the label of two classes."""
-    kernels = [from_text(entry.kernel) for entry in report.sums[:MOST_SUMS]]
+    kernels = [from_text(entry.kernel) for entry in report.sums[:MOST_ROWS]]
     used = {field.name for kernel in kernels for field in fields_of(kernel)}
     return [
         field["name"] for field in report.fields if field["name"] in used or field.get("public")
@@ -340,6 +340,10 @@ def table_rows(report: Report, extra: Extra) -> Iterator[Line]:
     yield "disclosed", "", promise.disclosed
     for rows in sections(report).values():
         yield from rows
+    sites = [*_participants(report)]
+    yield from sites[:MOST_ROWS]
+    if (more := len(sites) - MOST_ROWS) > 0:
+        yield f"and {more} more sites", "", "--format json has all of them"
 
 
 def sections(report: Report) -> dict[str, list[Line]]:
@@ -367,7 +371,7 @@ def blocks_of(report: Report) -> Iterator[Block]:
         law = find_protocol(report.protocol).describe_noise(report.noise)
         rows = [*sources, ("law of the noise", "", law)]
         yield FOLDED, ("Where the error comes from, as standard deviations", rows)
-    kernels = [("kernel", "", entry.kernel) for entry in report.sums[:MOST_SUMS]]
+    kernels = [("kernel", "", entry.kernel) for entry in report.sums[:MOST_ROWS]]
     seed = report.joint_seed or "a replay does not know it"
     parts = sections(report)
     parts["What was computed"] += [*kernels, ("joint seed", "", seed)]
@@ -541,11 +545,11 @@ def _privacy(report: Report) -> Iterator[Line]:
 def _computed(report: Report) -> Iterator[Line]:
     """The mean of each sum, and the edges, the records and the fields that it is over."""
     yield "estimator", report.estimator, ""
-    for number, entry in enumerate(report.sums[:MOST_SUMS], 1):
+    for number, entry in enumerate(report.sums[:MOST_ROWS], 1):
         noise = f"± {entry.noise_std:.2g} noise, epsilon {entry.epsilon:.3g}"
         label = f"sum {number}, its mean" if len(report.sums) > 1 else "released mean"
         yield label, rounded(entry.mean, entry.noise_std), noise
-    if (more := len(report.sums) - MOST_SUMS) > 0:
+    if (more := len(report.sums) - MOST_ROWS) > 0:
         yield f"and {more} more sums", "", "--format json has all of them"
     yield "edges |E|", f"{report.edges:,}", f"of {report.sets:,} {_sets(report)}"
     yield "most edges of a record", f"{report.max_degree:,}", ""
@@ -563,15 +567,20 @@ def _who(report: Report) -> Iterator[str]:
 
 
 def _participants(report: Report) -> Iterator[Line]:
-    """Each node's name and number of records. A replay of before knows no names."""
+    """Each site's name, number of records, and the rules by which it took part.
+
+    A replay knows no numbers, and a report of before no names.
+    """
     names = [moment.node for moment in report.timeline if moment.step == "propose"]
     names = names or [name for name in report.sites if name not in report.missing]
     names = names or [f"node {number}" for number in range(1, len(report.records_by_node) + 1)]
     is_shared = find_protocol(report.protocol).settings().shares_tables
-    told = "people, in shares" if is_shared else "records"
-    for name, count in zip(names, report.records_by_node, strict=False):
-        yield name, f"{count:,}", f"{told}; its own rules and its budget allowed this study"
-    yield "rules of a site", "", "each site keeps its own to itself and sends them to nobody"
+    unit = "people, in shares" if is_shared else "records"
+    counts = [(f"{count:,}", f"{unit}; ") for count in report.records_by_node]
+    for name, (count, told) in zip(names, counts or [("", "")] * len(names), strict=False):
+        rules = report.policies.get(name)
+        rules = f"its rules: {rules}" if rules else "this site's version does not tell its policy"
+        yield name, count, told + rules
 
 
 def _traffic(report: Report) -> Iterator[Line]:

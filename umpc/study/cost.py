@@ -87,7 +87,7 @@ class Measured:
     """The cost of a run, as the processes counted it.
 
     Bytes of nodes are in the study's order, bytes of steps round by round. Shufflers send heaps.
-    finished, prepared_at, version: as in `Report`.
+    finished, prepared_at, version, policies: as in `Report`.
     """
 
     rounds: int = 0
@@ -104,6 +104,7 @@ class Measured:
     finished: str = ""
     prepared_at: str = ""
     version: str = ""
+    policies: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name in ("seconds_online", "seconds_offline", "seconds_total"):

@@ -201,6 +201,8 @@ class Released:
     share: empty where shufflers got the node's message, `sent` counts its bytes; and where the node
         released the study with other survivors than the proposal has, so that nothing leaves.
     missing: the names of the nodes that its attempt left out.
+    policy: which rules of the site let the attempt through, in words; empty from versions of
+        before, which do not say.
     """
 
     attempt: bytes
@@ -209,6 +211,7 @@ class Released:
     first_class: int = 0
     sent: tuple[StepBytes, ...] = ()
     missing: tuple[str, ...] = ()
+    policy: str = ""
 
 
 @dataclass(frozen=True)
@@ -235,7 +238,7 @@ class Answer:
 class Delivery:
     """A node's message for the shufflers, as its ledger keeps it: masked, with the pad's seed.
 
-    signatures: every node's, of all members.
+    signatures: every node's, of all members. policy: as `Released` will say.
     """
 
     attempt: bytes
@@ -244,6 +247,7 @@ class Delivery:
     masked: bytes = field(repr=False)
     seed: bytes = field(repr=False)
     signatures: tuple[bytes, ...] = field(repr=False)
+    policy: str = ""
 
 
 @dataclass(frozen=True)

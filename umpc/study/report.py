@@ -166,8 +166,9 @@ class Report:
     finished: when the coordinator had the result, in UTC; of a replay, when it was shown again.
     prepared_at: when the study was prepared ahead, in UTC: its records are those of that time.
         Empty where it was not, or where a node does not say.
-    coordinator, sites: the names in the study. version: of the coordinator's program. Reports of
-        earlier versions have none of them.
+    coordinator, sites: the names in the study. version: of the coordinator's program.
+    policies: site → which of its rules let the study through, in the site's own words; without
+        sites of earlier versions, which do not say. Reports of earlier versions have none of these.
     """
 
     study: str
@@ -236,6 +237,7 @@ class Report:
     coordinator: str = field(default="", kw_only=True)
     sites: list[str] = field(default_factory=list, kw_only=True)
     version: str = field(default="", kw_only=True)
+    policies: dict[str, str] = field(default_factory=dict, kw_only=True)
 
     @property
     def half_width(self) -> float | None:

@@ -50,9 +50,10 @@ class Site:
 
     credentials: what the node signs with and checks others by, as its files are now.
     check: whether the study is about a data set of the node.
-    admit: whether the site's rules and its administrator allow a study, before any data is read.
+    admit: whether the site's rules and its administrator allow a study, before any data is read;
+        returns these rules, in words for the coordinator.
     load: the study's records, once its ε is reserved.
-    permit: whether the rules still allow it, over so many records.
+    permit: whether the rules still allow it, over so many records; returns them, too.
     permit_delta: whether the rules allow a release of so much δ.
     released: is told when a release has left, and its data is of no further use.
     checking: is told before the check of a total is opened, and whether it has passed.
@@ -74,9 +75,9 @@ class Site:
     credentials: Callable[[], Credentials]
     ledger: Ledger
     parking: PreparedAttempts
-    admit: Callable[[Study], None]
+    admit: Callable[[Study], str]
     load: Callable[[Study], Records]
-    permit: Callable[[Study, int], None]
+    permit: Callable[[Study, int], str]
     permit_delta: Callable[[Fraction], None]
     dial: Callable[..., Awaitable[Any]]
     await_link: Callable[..., Awaitable[Any]]
@@ -112,6 +113,8 @@ class RunContext:
         self.site_of = site_of
         self.guard = ViolationGuard()
         self.compute = RunCompute()
+        self.policy = ""
+        """The rules of the site that let this run through, in words for the coordinator."""
         self.missing: list[str] = []
         """The names whose messages were missing when the time of a step was up."""
         self.parked: PreparedAttempt | None = None

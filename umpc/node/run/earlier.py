@@ -213,7 +213,7 @@ def _permit(run: RunContext, parked: PreparedAttempt) -> None:
     Raises: PolicyRefused, ApprovalPending; PreparationLost, upon which the study runs from the
         start, where a member may have been renewed since.
     """
-    run.site.permit(run.study, parked.side.records)
+    run.policy = run.site.permit(run.study, parked.side.records)
     run.site.permit_delta(parked.delta)
     try:
         parked.side.check_members_now()

@@ -49,7 +49,7 @@ log = logging.getLogger("umpc.node")
 async def hold(run: RunContext, side: NodeSide) -> StoredEntry:
     """Put all that will leave on disk, once. Raises: LedgerError; then nothing is ready."""
     study, ledger = run.study, run.site.ledger
-    kept = side.release()
+    kept = replace(side.release(), policy=run.policy)
     if isinstance(kept, m.Released):
         kept = replace(kept, missing=study.names_missing)
     share = codec.encode_kept(kept)
@@ -139,7 +139,8 @@ def announced(kept: m.Released | m.Delivery, study: Study, node: str) -> m.Relea
     survivors = {member.name: member for member in kept.members}
     own = survivors[node]
     missing = tuple(each.name for each in study.whole.nodes if each.name not in survivors)
-    return m.Released(kept.attempt, b"", own.records, own.first_class, missing=missing)
+    counts = own.records, own.first_class
+    return m.Released(kept.attempt, b"", *counts, missing=missing, policy=kept.policy)
 
 
 # --- delivery to shufflers ------------------------------------------------------------------------

@@ -156,7 +156,7 @@ def _admit(run: RunContext, ahead: bool) -> None:
     if ahead:
         protocol_of(run.study).check_ahead(run.study)
         run.site.parking.check_room()
-    run.site.admit(run.study)
+    run.policy = run.site.admit(run.study)
 
 
 def take_parked(run: RunContext, ahead: bool) -> PreparedAttempt | None:

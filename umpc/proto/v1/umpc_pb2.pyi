@@ -282,20 +282,22 @@ class WaitingAttempt(_message.Message):
     def __init__(self, opened: _Optional[_Union[Opened, _Mapping]] = ..., prepared: _Optional[_Union[Prepared, _Mapping]] = ..., seconds: _Optional[int] = ...) -> None: ...
 
 class Released(_message.Message):
-    __slots__ = ("attempt", "share", "records", "first_class", "sent", "missing")
+    __slots__ = ("attempt", "share", "records", "first_class", "sent", "missing", "policy")
     ATTEMPT_FIELD_NUMBER: _ClassVar[int]
     SHARE_FIELD_NUMBER: _ClassVar[int]
     RECORDS_FIELD_NUMBER: _ClassVar[int]
     FIRST_CLASS_FIELD_NUMBER: _ClassVar[int]
     SENT_FIELD_NUMBER: _ClassVar[int]
     MISSING_FIELD_NUMBER: _ClassVar[int]
+    POLICY_FIELD_NUMBER: _ClassVar[int]
     attempt: bytes
     share: bytes
     records: int
     first_class: int
     sent: _containers.RepeatedCompositeFieldContainer[Sent]
     missing: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, attempt: _Optional[bytes] = ..., share: _Optional[bytes] = ..., records: _Optional[int] = ..., first_class: _Optional[int] = ..., sent: _Optional[_Iterable[_Union[Sent, _Mapping]]] = ..., missing: _Optional[_Iterable[str]] = ...) -> None: ...
+    policy: str
+    def __init__(self, attempt: _Optional[bytes] = ..., share: _Optional[bytes] = ..., records: _Optional[int] = ..., first_class: _Optional[int] = ..., sent: _Optional[_Iterable[_Union[Sent, _Mapping]]] = ..., missing: _Optional[_Iterable[str]] = ..., policy: _Optional[str] = ...) -> None: ...
 
 class Held(_message.Message):
     __slots__ = ("attempt", "records", "first_class", "missing")
@@ -606,20 +608,22 @@ class CollectReply(_message.Message):
     def __init__(self, run: _Optional[bytes] = ..., frame: _Optional[_Union[Frame, _Mapping]] = ...) -> None: ...
 
 class Delivery(_message.Message):
-    __slots__ = ("attempt", "members", "openings", "masked", "seed", "signatures")
+    __slots__ = ("attempt", "members", "openings", "masked", "seed", "signatures", "policy")
     ATTEMPT_FIELD_NUMBER: _ClassVar[int]
     MEMBERS_FIELD_NUMBER: _ClassVar[int]
     OPENINGS_FIELD_NUMBER: _ClassVar[int]
     MASKED_FIELD_NUMBER: _ClassVar[int]
     SEED_FIELD_NUMBER: _ClassVar[int]
     SIGNATURES_FIELD_NUMBER: _ClassVar[int]
+    POLICY_FIELD_NUMBER: _ClassVar[int]
     attempt: bytes
     members: _containers.RepeatedCompositeFieldContainer[Member]
     openings: _containers.RepeatedScalarFieldContainer[bytes]
     masked: bytes
     seed: bytes
     signatures: _containers.RepeatedScalarFieldContainer[bytes]
-    def __init__(self, attempt: _Optional[bytes] = ..., members: _Optional[_Iterable[_Union[Member, _Mapping]]] = ..., openings: _Optional[_Iterable[bytes]] = ..., masked: _Optional[bytes] = ..., seed: _Optional[bytes] = ..., signatures: _Optional[_Iterable[bytes]] = ...) -> None: ...
+    policy: str
+    def __init__(self, attempt: _Optional[bytes] = ..., members: _Optional[_Iterable[_Union[Member, _Mapping]]] = ..., openings: _Optional[_Iterable[bytes]] = ..., masked: _Optional[bytes] = ..., seed: _Optional[bytes] = ..., signatures: _Optional[_Iterable[bytes]] = ..., policy: _Optional[str] = ...) -> None: ...
 
 class HubFrame(_message.Message):
     __slots__ = ("join", "welcome", "envelope", "notice", "pulse", "leave", "batch")
