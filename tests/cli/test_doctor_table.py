@@ -180,9 +180,9 @@ def test_infinite_values_and_an_na_are_named_before_any_study(site):
     the_one(site.red(), 23, "'x': 2 of 4 value(s) are infinite, and count as a field's bound")
     site.table('"x"\n1\nNA\n2\n')
     code, output = site.doctor()
-    assert code == 0 and "'x': 1 value(s) are NA, which is now missing" in output
+    assert code == 0 and "'x': 1 value(s) are NA, and such records are left out" in output
     site.write('[policy]\nfields = ["x"]\n', data='missing = ["", "NA"]')
-    assert "which is now missing" not in site.doctor()[1]
+    assert "are left out" not in site.doctor()[1]
 
 
 def test_a_column_that_no_study_can_use_is_named(site):

@@ -92,7 +92,9 @@ def sentence_of(report: Report) -> str:
     these records and for the population that they are a sample of.
     """
     if answers := answers_in(report):
-        told = ". ".join(_counted_sentence(report, answer) for answer in answers)
+        # of persons a test of groups has no number to quote
+        quoted = [each for each in answers if COUNTED[each.kind].quoted(each)] or answers[:1]
+        told = ". ".join(_counted_sentence(report, answer) for answer in quoted)
         return f"{told} (epsilon {report.epsilon:g})"
     if (matrix := matrix_of(report)) is not None:
         names = matrix.columns
