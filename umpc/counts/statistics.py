@@ -131,7 +131,7 @@ ASKED = {
         COUNTED["kaplan_meier"], title="Nelson–Aalen curve", answer=nelson_aalen, headline=""
     ),
 }
-"""The same, with what a table answers and no study names."""
+"""COUNTED, and a curve that a table gives and no study names."""
 
 
 @dataclass(frozen=True)
