@@ -142,6 +142,8 @@ def row(case: Case, table: Table, epsilon: float, runs: int) -> Sequence[str]:
         return [*name, "none", "none", error.message]
     if predicted is None or measured is None:
         return [*name, str(predicted), str(measured), "no interval"]
+    if not measured:
+        return [*name, f"{predicted:.4g}", "0", "one value alone"]
     off = predicted / measured - 1
     told = f"{off:+.1%}" + (" MISSED" if abs(off) > DUE else "")
     return [*name, f"{predicted:.4g}", f"{measured:.4g}", told]

@@ -149,6 +149,18 @@ def test_values_stay_possible_whatever_the_noise():
             assert 0 <= min(each.intervals[BAND].low) <= max(each.intervals[BAND].high) <= 1
 
 
+def test_an_area_lies_in_its_own_interval():
+    """Many fine cells at little noise: their repair alone would take the area far towards 1/2."""
+    rng = np.random.default_rng(9)
+    axes = [whole("x", 0, 127, range(1, 128)), flag("label")]
+    x = rng.integers(0, 128, 500)
+    cells = cells_of_columns(axes, [x, (x > 60).astype(int)])
+    for _ in range(5):
+        area = asker(axes, cells, scale=2.0, rng=rng).ask("roc").number("area under the curve")
+        low, high = area.intervals[RECORDS]
+        assert low <= area.value <= high and high > 0.9
+
+
 def test_questions_that_do_not_fit_say_what_is_missing():
     cells = np.ones((3, 3), dtype=int)
     asked = asker([words("job", "a", "b", "c"), whole("x", 0, 2, [1, 2])], cells)

@@ -321,6 +321,9 @@ def area(table: CountTable, counts: NoisyNumbers, level: float) -> Number:
         low, high = np.sort(np.where(known, areas, -np.inf)), np.sort(areas)
         ends = np.clip([low[outside], high[-1 - outside]], 0.0, 1.0)
         intervals[kind] = float(ends[0]), float(ends[1])
+        if kind == RECORDS and value is not None:
+            # counts without negative ones are nearer to an area of one half
+            value = float(np.clip(value, *ends))
     return Number("area under the curve", value, intervals)
 
 
