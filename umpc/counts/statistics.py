@@ -135,7 +135,7 @@ ASKED = {
         COUNTED["kaplan_meier"], title="Nelson–Aalen curve", answer=nelson_aalen, headline=""
     ),
 }
-"""The same, with what a table answers and no study names."""
+"""Statistics of `COUNTED`, and those that a table answers and no study names."""
 ACROSS_BINS = ("ecdf", "quantiles", "kaplan_meier")
 """Statistics whose intervals hold the value of the records themselves, also where bins are wide."""
 

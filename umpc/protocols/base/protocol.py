@@ -506,7 +506,7 @@ class StudyProtocol(ABC):
         return side
 
     def given_to_sides(self, study: Study) -> tuple[Any, ...]:
-        """What the classes of both sides take beside the arguments of `node` and `coordinator`."""
+        """Arguments of the classes of both sides beside those of `node` and `coordinator`."""
         return ()
 
     def node_class(self, study: Study) -> type[NodeSide]:
