@@ -83,7 +83,7 @@ def run_and_check(study: Study, table, label: str) -> Simulated:
 @pytest.mark.parametrize("name", sorted(REFUSED))
 def test_people_have_all_statistics_but_these(name):
     of_pairs = LIBRARY[name].estimator == PAIR_MEDIAN and LIBRARY[name].sampling != "two_sample"
-    with pytest.raises(UmpcError, match="protocol u-mpc or grid" if of_pairs else "."):
+    with pytest.raises(UmpcError, match="Take protocol u-mpc" if of_pairs else "."):
         study_of(name)
 
 
