@@ -578,11 +578,14 @@ def _participants(report: Report) -> Iterator[Line]:
     names = names or [f"node {number}" for number in range(1, len(report.records_by_node) + 1)]
     is_shared = find_protocol(report.protocol).settings().shares_tables
     unit = "people, in shares" if is_shared else "records"
-    counts = [(f"{count:,}", f"{unit}; ") for count in report.records_by_node]
+    counts = [(f"{count:,}", unit) for count in report.records_by_node]
     for name, (count, told) in zip(names, counts or [("", "")] * len(names), strict=False):
-        rules = report.policies.get(name)
-        rules = f"its rules: {rules}" if rules else "this site's version does not tell its policy"
-        yield name, count, told + rules
+        rules = ""
+        if name in report.policies:
+            rules = f"its rules: {report.policies[name]}"
+        elif report.version:  # an estimate in memory has none, and no site
+            rules = "this site's version does not tell its policy"
+        yield name, count, "; ".join(filter(None, (told, rules)))
 
 
 def _traffic(report: Report) -> Iterator[Line]:
