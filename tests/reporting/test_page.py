@@ -122,7 +122,8 @@ def test_the_headline_is_a_sentence_in_the_statistics_own_words():
     weighted = replace(known, statistic="kendall_tau weighted by y")
     assert sentence_of(weighted).startswith("Kendall's tau-a of x weighted by y: 0.449 (95 % ")
     covers = "the value of the grid's bins"
-    assert f"0.496, for {covers}; " in sentence_of(replace(known, interval_covers=covers))
+    coarse = sentence_of(replace(known, interval_covers=covers))
+    assert f"0.496, for {covers}; {drawn}, for the same in the population; epsilon 9)" in coarse
     text = page(replace(known, version="0.2.0"))
     assert f'<p class="value">{escape(quoted)}.</p>' in text
     assert "asked by coordinator of node-0, node-1 · umpc 0.2.0 · study " in text

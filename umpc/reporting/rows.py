@@ -144,7 +144,7 @@ def _drawn_ends(report: Report) -> Iterator[tuple[float, float, str]]:
         low, high = Inference(report).interval(kind=POPULATION)
     except UmpcError:
         return
-    yield low, high, KIND_WORDS[POPULATION]
+    yield low, high, _drawn(report)
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -162,7 +162,7 @@ def _counted_sentence(report: Report, answer: CountsAnswer) -> str:
     parts = []
     whom = {RECORDS: _whom(report)}
     if report.protected == "one record":
-        whom[POPULATION] = KIND_WORDS[POPULATION]
+        whom[POPULATION] = _drawn(report)
     for each in found:
         known = [end for end in each.intervals.get(RECORDS, ()) if end is not None]
         known += [each.value] if each.value is not None and len(known) == 1 else []
@@ -188,9 +188,20 @@ def _columns_of(report: Report) -> list[str]:
     ]
 
 
+def _is_of_all_sets(report: Report) -> bool:
+    """Whether the usual interval is for the statistic itself, and not for another value of bins."""
+    return report.interval_covers.startswith("the value on all")
+
+
+def _drawn(report: Report) -> str:
+    """The population, or the same other value in it: an interval leaves out the bins' own error."""
+    drawn = KIND_WORDS[POPULATION]
+    return drawn if _is_of_all_sets(report) else f"the same in {drawn}"
+
+
 def _whom(report: Report) -> str:
     """The records that the usual interval is for; another value where it is for that."""
-    if not report.interval_covers.startswith("the value on all"):
+    if not _is_of_all_sets(report):
         return report.interval_covers
     is_shared = find_protocol(report.protocol).settings().shares_tables
     return f"these {report.records:,} {'people' if is_shared else 'records'}"
