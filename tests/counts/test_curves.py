@@ -164,7 +164,7 @@ def test_an_area_lies_in_its_own_interval():
 def test_questions_that_do_not_fit_say_what_is_missing():
     cells = np.ones((3, 3), dtype=int)
     asked = asker([words("job", "a", "b", "c"), whole("x", 0, 2, [1, 2])], cells)
-    with pytest.raises(StudyError, match="numbers as its x, and 'job' has categories"):
+    with pytest.raises(StudyError, match="numbers were expected as x, and 'job' has cat"):
         asked.ask("ecdf")
     with pytest.raises(StudyError, match=r"the label .*has two values, and 'job' has 3 cells"):
         asked.ask("roc", score="x", label="job")

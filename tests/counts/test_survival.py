@@ -320,5 +320,5 @@ def test_fields_that_cannot_be_times_or_events_are_refused():
     time, job = whole("time", 0, 2, [1, 2]), words("job", "a", "b", "c")
     with pytest.raises(StudyError, match=r"the event .*has two values, and 'job' has 3 cells"):
         asker([time, job], cells).ask("kaplan_meier")
-    with pytest.raises(StudyError, match="numbers as its time, and 'job' has categories"):
+    with pytest.raises(StudyError, match="numbers were expected as time, and 'job' has cat"):
         asker([job, time], cells).ask("nelson_aalen")

@@ -122,7 +122,8 @@ def test_the_headline_is_a_sentence_in_the_statistics_own_words():
     weighted = replace(known, statistic="kendall_tau weighted by y")
     assert sentence_of(weighted).startswith("Kendall's tau-a of x weighted by y: 0.449 (95 % ")
     covers = "the value of the grid's bins"
-    assert f"0.496, for {covers}; " in sentence_of(replace(known, interval_covers=covers))
+    coarse = sentence_of(replace(known, interval_covers=covers))
+    assert f"0.496, for {covers}; {drawn}, for the same in the population; epsilon 9)" in coarse
     text = page(replace(known, version="0.2.0"))
     assert f'<p class="value">{escape(quoted)}.</p>' in text
     assert "asked by coordinator of node-0, node-1 · umpc 0.2.0 · study " in text
@@ -137,8 +138,10 @@ def test_each_site_has_its_rules_beside_its_name_in_page_and_table(report, capsy
         assert "its rules: <i>enough</i> rows" in said, "texts of sites are escaped"
         print_report(told, "table")
         assert "its rules: no person is asked" in " ".join(capsys.readouterr().out.split())
-        untold = page(replace(known, policies={"node-0": rules["node-0"]}))
-        assert untold.count("this site&#x27;s version does not tell its policy") == 1
+        former = replace(known, policies={"node-0": rules["node-0"]}, version="0.3.0")
+        untold = "this site&#x27;s version does not tell its policy"
+        assert page(former).count(untold) == 1
+        assert untold not in page(known), "an estimate in memory has no sites"
 
 
 def test_the_headline_of_a_difference_says_what_is_taken_from_what():

@@ -52,7 +52,7 @@ class CountedStatistic:
         """Raises: StudyError for too few columns, or too many."""
         if not len(self.roles) <= len(columns) <= len(self.all_roles):
             raise StudyError(
-                f"the {self.title} takes the columns {self.takes}; got {', '.join(columns)}"
+                f"{self.title}: the columns {self.takes} were expected; got {', '.join(columns)}"
             )
 
     def check(self, axes: Sequence[CountedAxis]) -> None:
@@ -60,12 +60,12 @@ class CountedStatistic:
         for role, axis in zip(self.all_roles, axes, strict=False):
             if role in self.numeric and axis.words:
                 raise StudyError(
-                    f"the {self.title} needs numbers as its {role}, and {axis.field!r} has "
+                    f"{self.title}: numbers were expected as {role}, and {axis.field!r} has "
                     f"categories; take another field, or the histogram of this one"
                 )
             if role in self.two_cells and cells_of(axis) != 2:
                 raise StudyError(
-                    f"the {role} of the {self.title} has two values, and {axis.field!r} has "
+                    f"{self.title}: the {role} has two values, and {axis.field!r} has "
                     f"{cells_of(axis):,} cells; write categories = [NO, YES], one cut point, or "
                     f"the bounds 0 and 1 with whole = true"
                 )

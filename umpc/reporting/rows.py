@@ -144,7 +144,7 @@ def _drawn_ends(report: Report) -> Iterator[tuple[float, float, str]]:
         low, high = Inference(report).interval(kind=POPULATION)
     except UmpcError:
         return
-    yield low, high, KIND_WORDS[POPULATION]
+    yield low, high, _drawn(report)
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -162,7 +162,7 @@ def _counted_sentence(report: Report, answer: CountsAnswer) -> str:
     parts = []
     whom = {RECORDS: _whom(report)}
     if report.protected == "one record":
-        whom[POPULATION] = KIND_WORDS[POPULATION]
+        whom[POPULATION] = _drawn(report)
     for each in found:
         known = [end for end in each.intervals.get(RECORDS, ()) if end is not None]
         known += [each.value] if each.value is not None and len(known) == 1 else []
@@ -188,9 +188,20 @@ def _columns_of(report: Report) -> list[str]:
     ]
 
 
+def _is_of_all_sets(report: Report) -> bool:
+    """Whether the usual interval is for the statistic itself, and not for another value of bins."""
+    return report.interval_covers.startswith("the value on all")
+
+
+def _drawn(report: Report) -> str:
+    """The population, or the same other value in it: an interval leaves out the bins' own error."""
+    drawn = KIND_WORDS[POPULATION]
+    return drawn if _is_of_all_sets(report) else f"the same in {drawn}"
+
+
 def _whom(report: Report) -> str:
     """The records that the usual interval is for; another value where it is for that."""
-    if not report.interval_covers.startswith("the value on all"):
+    if not _is_of_all_sets(report):
         return report.interval_covers
     is_shared = find_protocol(report.protocol).settings().shares_tables
     return f"these {report.records:,} {'people' if is_shared else 'records'}"
@@ -578,11 +589,14 @@ def _participants(report: Report) -> Iterator[Line]:
     names = names or [f"node {number}" for number in range(1, len(report.records_by_node) + 1)]
     is_shared = find_protocol(report.protocol).settings().shares_tables
     unit = "people, in shares" if is_shared else "records"
-    counts = [(f"{count:,}", f"{unit}; ") for count in report.records_by_node]
+    counts = [(f"{count:,}", unit) for count in report.records_by_node]
     for name, (count, told) in zip(names, counts or [("", "")] * len(names), strict=False):
-        rules = report.policies.get(name)
-        rules = f"its rules: {rules}" if rules else "this site's version does not tell its policy"
-        yield name, count, told + rules
+        rules = ""
+        if name in report.policies:
+            rules = f"its rules: {report.policies[name]}"
+        elif report.version:  # an estimate in memory has none, and no site
+            rules = "this site's version does not tell its policy"
+        yield name, count, "; ".join(filter(None, (told, rules)))
 
 
 def _traffic(report: Report) -> Iterator[Line]:

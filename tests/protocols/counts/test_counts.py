@@ -418,9 +418,12 @@ WIDE = {"name": "time", "lower": 0, "upper": 99_999, "whole": True}
 REFUSED = [
     ({"columns": ["time", "time"]}, "1 to 3 different fields"),
     ({"columns": ["time", "age"]}, "uses field 'age'.*add the field"),
-    ({"columns": ["time"], "fields": [TIME]}, "takes the columns time, event"),
-    ({"statistic": "roc", **THREE}, "ROC curve takes the columns score, label; got time, event, g"),
-    ({"columns": ["event", "time"]}, "needs numbers as its time"),
+    (
+        {"columns": ["time"], "fields": [TIME]},
+        "curve: the columns time, event, .* were expected; got",
+    ),
+    ({"statistic": "roc", **THREE}, "ROC curve: the columns score, label were"),
+    ({"columns": ["event", "time"]}, "curve: numbers were expected as time, and"),
     ({"columns": ["time", "group"], "fields": [TIME, GROUP]}, "has two values, and 'group' has 3"),
     ({"fields": [WIDE, EVENT]}, "100,000 values.*bins = {time = 100}"),
     ({"fields": [WIDE, EVENT], "bins": {"time": 10_000}}, "20,000 cells.*fewer bins"),

@@ -11,7 +11,7 @@ group `umpc.protocols`. CONTRIBUTING.md has the steps.
 | What leaves a node? | `columns_read`, `discloses`, `questions_of` |
 | What is promised, and who is trusted? | `promise`, `trust` |
 | How private is it? | `delta` |
-| Who does what? | `attempt`, `node`, `coordinator`, `dealing` |
+| Who does what? | `attempt`, `node_class`, `coordinator_class`, `given_to_sides`, `dealing` |
 | What will it cost, and miss? | `cost`, `describe_run`, `error`, `tuned`, `trial`, `variants` |
 """
 
