@@ -66,7 +66,7 @@ WORDS = {
     "max_delta": "a study costs at most delta {}",
     "min_records": "this site has at least {} complete rows for a study",
     "min_nodes": "a study has at least {} sites",
-    "min_colluding": "the noise withstands {} sites that collude",
+    "min_colluding": "the noise withstands {} that collude",
     "dealers": "only {} may deal",
     "shufflers": "only {} may shuffle",
     "trusted_curator": "RAW RECORDS may go to a coordinator",
@@ -137,9 +137,9 @@ class Policy:
     def told(self, study: Study) -> str:
         """Return which rules let a study through, in words, for its coordinator and its report.
 
-        *Reveals*: that there are lists, and numbers that a refusal tells any coordinator. No list
-        is told, because it may name others, and no `min_records`, because a later refusal would
-        then bound the number of records.
+        *Reveals*: that there are lists, and numbers that a refusal tells any coordinator whom the
+        site answers. No list is told, because it may name others, and no `min_records`, because a
+        later refusal would then bound the number of records.
         """
         lists = [key for key in LISTS if getattr(self, key) is not None]
         parts = [f"own lists say which {', '.join(lists)} are allowed"] if lists else []
@@ -147,7 +147,8 @@ class Policy:
             if value := getattr(self, key):
                 told = f"{float(value):g}" if isinstance(value, Fraction) else value
                 parts.append(WORDS[key].format(told))
-        colluding = "all other" if self.min_colluding is None else self.min_colluding
+        least = self.min_colluding
+        colluding = "all other sites" if least is None else f"{least} site{'s' * (least != 1)}"
         parts.append(WORDS["min_colluding"].format(colluding))
         if self.min_records:
             parts.append("enough complete rows")
