@@ -34,7 +34,7 @@ BEGUN = (
     "what a hospital takes",
 )
 """Those of LATER that count."""
-OVER = {"people and columns": (100_000, 15), "what statisticians ask next": (16_791, 0)}
+OVER = {"people and columns": (100_000, 15), "what statisticians ask next": (16_391, 0)}
 """By how much a part missed its budget, and was taken all the same. It is to be removed: the
 numbers only fall, and no other part may use them. The first number was 38,000 while "what a
 hospital takes" had not used its own budget, behind which the rest of it was hidden."""

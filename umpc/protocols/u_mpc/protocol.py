@@ -85,36 +85,16 @@ COINS_IN_WORDS = {
 }
 
 
-class UMpc(StudyProtocol):
-    """Noisy sums over E, under secret sharing."""
+class JointSums(StudyProtocol):
+    """Noisy sums under one joint sensitivity: no sum has a part of ε of its own."""
 
-    settings: type[Settings] = UMpcSettings
     adversaries: tuple[str, ...] = ADVERSARIES
     samplings: tuple[str, ...] = SAMPLINGS
     protects_people = True
     takes_several = True
-    estimates_variance = True
-    shares_cells = True
 
     def has_links(self, study: Study) -> bool:
         return len(study.nodes) > 1 and (study.degree > 1 or study.coins != "none")
-
-    def read_settings(self, entries: Mapping[str, Any], nodes: int, epsilon: str) -> Settings:
-        return super().read_settings(usual_settings(entries, nodes, epsilon), nodes, epsilon)
-
-    def usual_of_grade(self, entries: Mapping[str, Any], adversary: str) -> Mapping[str, Any]:
-        return entries if adversary == HONEST else {"noise": "distributed", **entries}
-
-    def usual_of_degree(self, entries: Mapping[str, Any], degree: int) -> Mapping[str, Any]:
-        return without_dealer(entries, degree)
-
-    def complete(self, study: Study) -> Study:
-        if study.settings_as(UMpcSettings).edges:
-            return study
-        return study.replaced(edges=usual_edges(study))
-
-    def check(self, study: Study) -> None:
-        check_settings(study)
 
     def describe(self, study: Study) -> Iterator[Line]:
         if told := self.describe_coins(study.coins):
@@ -135,24 +115,6 @@ class UMpc(StudyProtocol):
 
     def describe_noise(self, noise: str) -> str:
         return NOISE_IN_WORDS[noise]
-
-    def with_less_noise(self, study: Study) -> Study | None:
-        if study.noise != "distributed" or len(study.nodes) <= USUAL_COMMITTEE:
-            return None
-        if study.adversary != HONEST or study.exact_epsilon > MOST_EPSILON_IN_MPC:
-            return None
-        return study.replaced(noise="in_mpc")
-
-    def describe_gain(self, noise: str, nodes: int, max_colluding: int) -> str:
-        honest = nodes - max_colluding
-        if noise != "distributed" or nodes <= USUAL_COMMITTEE or honest >= nodes:
-            return ""
-        # variance of N parts calibrated for h: N/h of one draw
-        times = sqrt(nodes / honest)
-        return (
-            f'noise = "in_mpc" has 1/{times:.3g} of this noise\'s standard deviation; '
-            f"`umpc plan` says at how many bytes"
-        )
 
     def describe_coins(self, coins: str) -> str:
         return COINS_IN_WORDS[coins]
@@ -190,15 +152,6 @@ class UMpc(StudyProtocol):
     def delta(self, sizes: Sizes) -> Fraction:
         laws = list(self.noise(sizes))
         return delta_of_sums(sizes, laws * (self.sums(sizes.study) // len(laws)))
-
-    def events(self, sizes: Sizes) -> tuple[Event, ...]:
-        return events_of_sums(sizes)
-
-    def known_events(self, study: Study) -> tuple[Event, ...]:
-        if study.noise != "skellam":
-            return ()
-        # no tighter law is known before sizes are
-        return (ConcentratedEvent(concentrated_rho(study.exact_epsilon, study.exact_delta)),)
 
     def attempt(
         self, study: Study, members: Sequence[Member], openings: Sequence[bytes]
@@ -255,6 +208,62 @@ class UMpc(StudyProtocol):
         )
 
     def variants(self, error: float | None) -> Iterator[Variant]:
+        """A planner compares ways to one number, and these protocols release many."""
+        yield from ()
+
+
+class UMpc(JointSums):
+    """Noisy sums over E, under secret sharing."""
+
+    settings: type[Settings] = UMpcSettings
+    estimates_variance = True
+    shares_cells = True
+
+    def read_settings(self, entries: Mapping[str, Any], nodes: int, epsilon: str) -> Settings:
+        return super().read_settings(usual_settings(entries, nodes, epsilon), nodes, epsilon)
+
+    def usual_of_grade(self, entries: Mapping[str, Any], adversary: str) -> Mapping[str, Any]:
+        return entries if adversary == HONEST else {"noise": "distributed", **entries}
+
+    def usual_of_degree(self, entries: Mapping[str, Any], degree: int) -> Mapping[str, Any]:
+        return without_dealer(entries, degree)
+
+    def complete(self, study: Study) -> Study:
+        if study.settings_as(UMpcSettings).edges:
+            return study
+        return study.replaced(edges=usual_edges(study))
+
+    def check(self, study: Study) -> None:
+        check_settings(study)
+
+    def with_less_noise(self, study: Study) -> Study | None:
+        if study.noise != "distributed" or len(study.nodes) <= USUAL_COMMITTEE:
+            return None
+        if study.adversary != HONEST or study.exact_epsilon > MOST_EPSILON_IN_MPC:
+            return None
+        return study.replaced(noise="in_mpc")
+
+    def describe_gain(self, noise: str, nodes: int, max_colluding: int) -> str:
+        honest = nodes - max_colluding
+        if noise != "distributed" or nodes <= USUAL_COMMITTEE or honest >= nodes:
+            return ""
+        # variance of N parts calibrated for h: N/h of one draw
+        times = sqrt(nodes / honest)
+        return (
+            f'noise = "in_mpc" has 1/{times:.3g} of this noise\'s standard deviation; '
+            f"`umpc plan` says at how many bytes"
+        )
+
+    def events(self, sizes: Sizes) -> tuple[Event, ...]:
+        return events_of_sums(sizes)
+
+    def known_events(self, study: Study) -> tuple[Event, ...]:
+        if study.noise != "skellam":
+            return ()
+        # no tighter law is known before sizes are
+        return (ConcentratedEvent(concentrated_rho(study.exact_epsilon, study.exact_delta)),)
+
+    def variants(self, error: float | None) -> Iterator[Variant]:
         yield Variant(self.name, {})
         yield Variant(f"{self.name}, sampling = noise", {}, edges_for_noise)
         if error is not None:
@@ -266,27 +275,6 @@ class UMpc(StudyProtocol):
         found = {"edges": entries["edges"]} if own and "edges" in entries else {}
         dealer = entries.get("dealer") or {"name": "dealer", "address": ""}
         return {**found, "dealer": dealer}
-
-
-class JointSums(UMpc):
-    """Noisy sums under one joint sensitivity: no sum has a part of ε of its own."""
-
-    shares_cells = False
-    estimates_variance = False
-    read_settings = StudyProtocol.read_settings
-    usual_of_grade = StudyProtocol.usual_of_grade
-    usual_of_degree = StudyProtocol.usual_of_degree
-    complete = StudyProtocol.complete
-    with_less_noise = StudyProtocol.with_less_noise
-    describe_gain = StudyProtocol.describe_gain
-    events = StudyProtocol.events
-    """None: all sums count with their ε and δ together, in every composition."""
-    known_events = StudyProtocol.known_events
-    carried = StudyProtocol.carried
-
-    def variants(self, error: float | None) -> Iterator[Variant]:
-        """A planner compares ways to one number, and these protocols release many."""
-        yield from ()
 
 
 def traffic(cost: Cost) -> str:
