@@ -72,6 +72,7 @@ def counted(plain: Report, statistic: str) -> Report:
     names = {
         "kaplan_meier": ("time", "event", "age"),
         "roc": ("score", "event"),
+        "qq": ("score", "event"),
         "contingency": ("job", "event"),
         "histogram": ("score",),
     }.get(statistic, ("score",))
@@ -96,7 +97,7 @@ def pairs(statistic: str, *names: str, **settings) -> Report:
     return asked(statistic, {name: (0, 99) for name in names}, sites, **settings)
 
 
-COUNTED = ("kaplan_meier", "roc", "ecdf", "quantiles", "contingency", "histogram")
+COUNTED = ("kaplan_meier", "roc", "ecdf", "quantiles", "contingency", "histogram", "qq")
 OTHERS = {
     "matrix6": lambda: matrix(6),
     "matrix20": lambda: matrix(20),
@@ -172,6 +173,7 @@ def test_the_first_sentence_is_in_the_statistics_words(saved):
         "histogram": "Counts of score: 20 counts of these 228 records.",
         "ecdf": "Distribution of score: median ",
         "quantiles": "Quantiles of score: median ",
+        "qq": "Quantiles of score in two groups of event: ",
         "matrix6": "Kendall&#x27;s tau-a of each two of systolic_blood_pressure, marker_0, ",
         "matrix20": "Kendall&#x27;s tau-a of each two of 20 columns, for these 60 records.",
         "comparison": "Difference of Kendall&#x27;s tau-a of x, y and z: ",

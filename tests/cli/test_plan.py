@@ -90,6 +90,39 @@ def test_a_plan_has_half_the_interval_where_it_is_known(file):
     assert planned(file(protocol="bell-ldp"))["half_width"] is None
 
 
+SCORES = {name: {"name": name, "lower": 0, "upper": 19, "whole": True} for name in "xyzw"}
+SCORES["label"] = {"name": "label", "categories": ["no", "yes"]}
+
+
+@pytest.mark.parametrize(
+    ("statistic", "columns", "more"),
+    [
+        ("auc_difference", ["x", "y", "label"], {}),
+        ("tau_difference", ["x", "y", "z"], {}),
+        ("concordance_difference", ["x", "y", "z", "label"], {}),
+        ("hodges_lehmann", ["x"], {"edges": "all"}),
+        ("hodges_lehmann", ["x"], {"edges": None, "backend": "grid"}),
+        ("theil_sen", ["x", "y"], {}),
+        ("kendall_tau", ["x", "y"], {"weight": "w"}),
+        ("kendall_tau", ["x", "y", "z"], {"protocol": "vector", "matrix": True, "delta": "1e-6"}),
+    ],
+)
+def test_too_little_epsilon_is_told_with_one_that_would_do(file, statistic, columns, more):
+    """The epsilon that is named has a tenth of the noise that fills the range."""
+    names = [*columns, "w"] if "weight" in more else columns
+    (dealer,) = participants("dealer")
+    own = {"dealer": dealer, "edges": "2n", "fields": [SCORES[name] for name in names], **more}
+
+    def lines(epsilon: str) -> dict[str, str]:
+        path = file(statistic=statistic, columns=columns, epsilon=epsilon, **own)
+        study = load_study_file(path).study("coordinator")
+        return dict(protocol_of(study).compare_noise(attempt_over(study, "30,40,50")))
+
+    found = re.search("about epsilon = ([0-9.]+) would", lines("0.001")["too much noise"])
+    assert found and "too much noise" not in lines(found[1])
+    assert "too much noise" in lines(f"{float(found[1]) / 20:.9f}")
+
+
 def test_the_plan_says_what_the_grade_costs(file):
     honest = planned(file())
     assert not {"noise_std_if_honest", "noise_std_if_honest_usual"} & honest.keys()

@@ -112,18 +112,26 @@ def test_tau_and_concordance_differences_are_those_of_both_statistics():
     of = {"x": bounds["x"], "y": bounds["y"], **own}
     both = run("concordance_difference", ["x", "y", "time", "event"], table, bounds=of)
     assert both.estimate == pytest.approx(indices[0].estimate - indices[1].estimate)
-    spreads = [bootstrap(table, rng), found.errors()[-1].std]
-    assert spreads[0] < spreads[1] < 6 * spreads[0], "the bound is above the bootstrap's spread"
+    for each, difference in ((found, of_taus), (both, of_concordances)):
+        assert difference(table) == pytest.approx(each.estimate)
+        drawn = (rng.integers(0, 60, 60) for _ in range(400))
+        values = [difference({key: of[rows] for key, of in table.items()}) for rows in drawn]
+        spread, bound = np.std(values), each.errors()[-1].std
+        assert spread < bound < 6 * spread, "the bound is above the bootstrap's spread"
 
 
-def bootstrap(table, rng) -> float:
-    """The standard deviation of tau(x, z) − tau(y, z) over tables drawn with replacement."""
-    values = []
-    for _ in range(400):
-        drawn = rng.integers(0, 60, 60)
-        x, y, z = (np.sign(np.subtract.outer(c, c)) for c in (table[n][drawn] for n in "xyz"))
-        values.append(((x - y) * z).sum() / (60 * 59))
-    return float(np.std(values))
+def of_taus(table) -> float:
+    x, y, z = (np.sign(np.subtract.outer(table[name], table[name])) for name in "xyz")
+    return ((x - y) * z).sum() / (60 * 59)
+
+
+def of_concordances(table) -> float:
+    """Each comparable pair once: the first record has its event while the other is at risk."""
+    time, event = table["time"], table["event"].astype(bool)
+    same = (time[:, None] == time) & ~event
+    pairs = event[:, None] & ((time[:, None] < time) | same)
+    x, y = (np.sign(np.subtract.outer(table[name], table[name])) / 2 for name in "xy")
+    return (x - y)[pairs].mean()
 
 
 def test_a_difference_inside_strata_has_a_value_and_tests_no_hypothesis_of_its_own():
@@ -167,7 +175,12 @@ def test_the_hypotheses_of_differences_have_no_law_of_their_own():
 @pytest.mark.parametrize("opposed", [False, True], ids=["alike", "opposed"])
 @pytest.mark.parametrize(
     ("statistic", "edges"),
-    [("auc_difference_public", "all"), ("tau_difference", "2n"), ("auc_difference", "2n")],
+    [
+        ("auc_difference_public", "all"),
+        ("tau_difference", "2n"),
+        ("auc_difference", "2n"),
+        ("concordance_difference", "2n"),
+    ],
 )
 def test_a_true_hypothesis_is_rejected_in_at_most_alpha(statistic, edges, opposed):
     """The whole table is `python -m bench.type_one`."""

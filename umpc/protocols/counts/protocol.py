@@ -258,16 +258,24 @@ class CountsProtocol(JointSums):
 
         Raises: StudyError where these records leave the number open.
         """
-        report = self.expected_report(attempt, table)
-        name = COUNTED[attempt.study.statistic].headline
+        report, study = self.expected_report(attempt, table), attempt.study
         if report.estimate is None and report.counts is not None:
             for number in answers_of(report.counts, report.records)[0].numbers:
-                if number.name == name and number.value is None:
-                    raise StudyError(
-                        f"records like these have no {name}, because {number.note or NO_NUMBER}"
-                    )
+                if number.value is None:
+                    told = number.note or NO_NUMBER
+                    raise StudyError(f"records like these have no {number.name}, because {told}")
+        statistic = COUNTED[study.statistic]
+        for role, axis in zip(statistic.all_roles, axes_of(study), strict=False):
+            if role not in statistic.two_cells:
+                continue
+            is_second = table.columns[axis.field.name] >= axis.cuts[0]
+            if not is_second.any() or (role != "event" and is_second.all()):
+                raise StudyError(
+                    f"records like these have one value of {axis.field.name!r}, the {role}, so "
+                    f"that there is nothing to compare"
+                )
         noise = report.noise_std
-        return PredictedError(law_of(attempt.study).std if noise is None else noise)
+        return PredictedError(law_of(study).std if noise is None else noise)
 
     def quantised(
         self, study: Study, columns: Columns, first: int, counts: Sequence[ClassCounts]

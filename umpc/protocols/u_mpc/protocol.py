@@ -56,7 +56,7 @@ from umpc.study import messages as m
 from umpc.study.attempt import Attempt
 from umpc.study.cost import NO_COST, Cost, Measured
 from umpc.study.document import Study
-from umpc.study.making_report import Limits, check_sums, report_of
+from umpc.study.making_report import Limits, check_sums, edge_range, report_of
 from umpc.study.report import Report, SumReport
 from umpc.study.settings import ADVERSARIES, HONEST, Settings
 from umpc.study.sizes import Member, Sizes
@@ -147,6 +147,20 @@ class JointSums(StudyProtocol):
             yield (
                 "noise",
                 f"standard deviation {deviation:.4g} of a mean, in a ring of {bits} bits",
+            )
+
+    def compare_noise(self, attempt: Attempt) -> Iterator[Line]:
+        """A line where two deviations of a mean's noise are more than all its possible values."""
+        sizes, study = attempt.sizes, attempt.study
+        ranges = (edge_range(study, kernel) for kernel in study.parsed_kernels)
+        rows = zip(self.noise(sizes), ranges, strict=True)
+        part = max(2 * law.std / (sizes.edges * max(high - low, 1)) for law, (low, high) in rows)
+        if part >= 1:
+            yield (
+                "too much noise",
+                f"it is more than all possible values of a sum; about epsilon = "
+                f"{10 * part * float(study.exact_epsilon):.2g} would leave a tenth of them. Or run "
+                f"over more records",
             )
 
     def delta(self, sizes: Sizes) -> Fraction:
