@@ -17,6 +17,7 @@ from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.protocols.registry import checked
 from umpc.study.document import Study
 from umpc.testing import lying
+from umpc.transport.tls import Peer
 
 STUDY = checked(make_study(nodes=3, max_colluding=2))
 
@@ -66,7 +67,7 @@ def ask(folder: Path, **rules):
     check = checked_by(folder, rules)
     request = pb.ContactRequest(study=STUDY.encode())
     with lying("process", greet_or_fail=greeted):
-        reply = asyncio.run(check.answer(request, "coordinator"))
+        reply = asyncio.run(check.answer(request, Peer("coordinator", "coordinator")))
     return reply, called
 
 
@@ -95,7 +96,7 @@ def test_nobody_is_called_against_the_sites_rules(tmp_path, caller, rules, error
     request = pb.ContactRequest(study=STUDY.encode())
     noted = lying("process", greet_or_fail=lambda *parts: called.append(parts))
     with noted, pytest.raises(error, match=words):
-        asyncio.run(check.answer(request, caller))
+        asyncio.run(check.answer(request, Peer(caller, "coordinator")))
     assert called == []
 
 

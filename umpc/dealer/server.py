@@ -181,13 +181,16 @@ class DealerServer(Greeted, rpc.DealerServicer):
 
     async def OpenPeople(self, requests: object, context: AnyContext) -> None:
         """Draw the secrets of all places of a study of people."""
-        caller = peer_of(context).name
+        peer = peer_of(context)
+        caller = peer.name
         try:
             people, first = self._people_here(), await read(context)
             study = survey_of(decode_study(b"" if first is None else first.study))
             self._check_own(study)
             if study.coordinator != caller:
                 raise StudyError(f"this is a study of {study.coordinator!r}, and {caller!r} called")
+            if peer.signed_in is not None:
+                peer.signed_in.check(study.name, caller)
             most = KEY_BYTES * terms_of(study).places
             places = pulled(context, caller, attrgetter("keys"), most)
             await told(context, "secrets", lambda _: people.open_study(study, places))

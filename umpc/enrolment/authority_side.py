@@ -37,6 +37,7 @@ from umpc.errors import CertificateError, ConfigError
 from umpc.transport.authority import DAYS, Authority
 from umpc.transport.certificates import (
     NEW_AUTHORITY,
+    SignedIn,
     check_name,
     check_validity,
     clock,
@@ -172,6 +173,24 @@ class EnrolmentOffice:
             admission = self._admission(cert)
             self._decided(entry, ADMITTED, admission.encode())
         return admission
+
+    def admit_signed_in(
+        self, csr: bytes, name: str, hours: float, signed_in: SignedIn
+    ) -> AdmissionText:
+        """Sign the request (PEM) of a coordinator whose token was checked (`sign_in.py`).
+
+        Raises: CertificateError, as `Authority.sign`.
+        """
+        return self._admission(
+            self.authority.sign(
+                csr,
+                name=name,
+                role="coordinator",
+                days=hours / 24,
+                now=self._now(),
+                signed_in=signed_in,
+            )
+        )
 
     def decline(self, entry: Enrolment) -> None:
         """Refuse a request. Its invitation no longer counts. Raises: CertificateError."""

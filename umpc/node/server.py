@@ -158,13 +158,14 @@ class NodeServer(PeopleCalls, Greeted, rpc.NodeServicer):
     async def Contact(self, request: pb.ContactRequest, context: AnyContext) -> pb.ContactReply:
         """Call the other processes of a study, and say which of them answer."""
         try:
-            return await self._contact.answer(request, peer_of(context).name)
+            return await self._contact.answer(request, peer_of(context))
         except UmpcError as error:
             await context.abort(*status_of(error))
 
     async def Study(self, requests: object, context: StudyContext) -> None:
         """Run one study of a coordinator, from its proposal to its end."""
-        coordinator = peer_of(context).name
+        caller = peer_of(context)
+        coordinator = caller.name
         inbox: asyncio.Queue[m.CoordinatorMessage] = asyncio.Queue(maxsize=4)
 
         async def receive() -> m.CoordinatorMessage:
@@ -183,7 +184,9 @@ class NodeServer(PeopleCalls, Greeted, rpc.NodeServicer):
             except grpc.aio.BaseError as error:
                 raise lost(coordinator, stream.step) from error
 
-        stream = CoordinatorStream(self.identity.name, coordinator, inbox.get, send)
+        stream = CoordinatorStream(
+            self.identity.name, coordinator, inbox.get, send, caller.signed_in
+        )
         first = self._sites[self.datasets.first.name]
         run = RunContext(first, stream, self.site_of)
         with logs.about(stream.place, f"node {self.identity.name}"):

@@ -35,6 +35,7 @@ from umpc.transport.certificates import (
     Key,
     PublicKey,
     Revoked,
+    SignedIn,
     alternative_names,
     check_name,
     check_validity,
@@ -118,17 +119,24 @@ class Authority:
         return cls(cert, key, Path(folder))
 
     def sign(
-        self, csr: bytes, *, name: str, role: str, days: int = DAYS, now: datetime | None = None
+        self,
+        csr: bytes,
+        *,
+        name: str,
+        role: str,
+        days: float = DAYS,
+        now: datetime | None = None,
+        signed_in: SignedIn | None = None,
     ) -> bytes:
         """Return the certificate (PEM) for the key in a request, and record it.
 
-        Only the key is taken from the request.
+        Only the key is taken from the request. Args: signed_in: who stands behind a coordinator.
 
         Raises: CertificateError if the request is damaged, or if it is for another name, role or
         kind of key, or for the key of a revoked certificate.
         """
         check_name(name, role)
-        if days < 1:
+        if days <= 0:
             raise ConfigError(f"a certificate for {days} days is of no use: expected at least 1")
         check_validity(self.cert, "the authority's own ca.pem", now, NEW_AUTHORITY)
         request = load_request(csr)
@@ -141,7 +149,8 @@ class Authority:
         usages = [ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID.SERVER_AUTH]
         key = p256_key_of(request)
         self._refuse_revoked(key, name)
-        cert = self._signed(name, key, usages, alternative_names(name, role), days, now)
+        names = alternative_names(name, role, signed_in)
+        cert = self._signed(name, key, usages, names, days, now)
         self.issued.add(cert)
         return cert.public_bytes(pem.Encoding.PEM)
 
@@ -165,7 +174,7 @@ class Authority:
         key: PublicKey,
         usages: list[x509.ObjectIdentifier],
         names: x509.SubjectAlternativeName,
-        days: int,
+        days: float,
         now: datetime | None,
     ) -> x509.Certificate:
         """Return a certificate that may not sign others, and ends with the authority's own."""

@@ -136,8 +136,9 @@ def _take_up(
     stream.proposed = study = decode_study(propose.study)
     if run.site_of is not None and run.site.name in (node.name for node in study.nodes):
         run.site = run.site_of(study)
-    note = "to be prepared ahead" if propose.ahead else ""
-    run.site.record(about("proposal", study, stream.coordinator, note))
+    notes = ["to be prepared ahead"] if propose.ahead else []
+    notes += [str(stream.signed_in)] if stream.signed_in else []
+    run.site.record(about("proposal", study, stream.coordinator, "; ".join(notes)))
     stream.check_caller()
     run.site.check(study)
     earlier = earlier_of(run.site, study)
