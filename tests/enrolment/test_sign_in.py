@@ -163,6 +163,8 @@ LIES = {
     "issued long ago": (lambda p: signed(p.claims(iat=NOW - 3600)), "too old"),
     "no end": (lambda p: signed(p.claims(exp=None)), "dates"),
     "no begin": (lambda p: signed(p.claims(iat=None)), "dates"),
+    "a date in words": (lambda p: signed(p.claims(nbf="now")), "dates"),
+    "not yet": (lambda p: signed(p.claims(nbf=NOW + 86400)), "future"),
     "of the future": (lambda p: signed(p.claims(iat=NOW + 86400, exp=NOW + 90000)), "future"),
     "a stranger": (lambda p: signed(p.claims(sub="sub-2")), "no such person.*'sub-2'"),
     "no person": (lambda p: signed(p.claims(sub=None)), "no such person"),

@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeGuard, cast
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import msgspec
@@ -166,12 +166,12 @@ class SignInOffice:
             keys = fetch(discover(institution.issuer, "jwks_uri")["jwks_uri"])
         claims = _verified(request.token.decode("ascii", "replace"), keys)
         now = self._now().timestamp()
-        begin, end = claims.get("iat"), claims.get("exp")
-        if not _is_number(begin) or not _is_number(end):
+        begin, end, since = claims.get("iat"), claims.get("exp"), claims.get("nbf", 0)
+        if not (_is_number(begin) and _is_number(end) and _is_number(since)):
             raise CertificateError(f"the token has no dates: {AGAIN}")
         if now > min(end + SKEW, begin + MOST_AGE):
             raise CertificateError(f"the token is too old: {AGAIN}")
-        if max(begin, claims.get("nbf") or 0) > now + SKEW:
+        if max(begin, since) > now + SKEW:
             raise CertificateError("the token is of the future: compare the clocks of both sides")
         if claims.get("iss") != institution.issuer:
             raise CertificateError("the token is of another issuer than the authority expects")
@@ -229,7 +229,7 @@ def _jose(part: str) -> Any:
         ) from None
 
 
-def _is_number(value: object) -> bool:
+def _is_number(value: object) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
