@@ -23,6 +23,7 @@ from umpc.transport.authority import Authority
 from umpc.transport.certificates import SignedIn, parse_certificate, signed_in_of
 
 ISSUER = "https://login.st-mary.example"
+STUDY, OTHER = bytes(range(32)), bytes(32)
 KEY = RSAKey.generate_key(2048, {"kid": "k1"})
 SETTINGS = f"""
 [sign_in.st-mary]
@@ -31,14 +32,14 @@ client = "umpc"
 hours = 2
 jwks = "keys.json"
 [sign_in.st-mary.people]
-sub-1 = {{ name = "alice", studies = ["age and crp", "Größe"] }}
+sub-1 = {{ name = "alice", studies = ["{STUDY.hex()}"] }}
 
 [sign_in.st-john]
 issuer = "https://login.st-john.example"
 client = "umpc"
 jwks = "other.json"
 [sign_in.st-john.people]
-sub-1 = {{ name = "bob", studies = ["all"] }}
+sub-1 = {{ name = "bob", studies = [] }}
 """
 
 
@@ -67,6 +68,7 @@ class Place:
             "aud": "umpc",
             "sub": "sub-1",
             "iat": now,
+            "auth_time": now,
             "exp": now + 300,
             "nonce": nonce_of(self.csr),
         }
@@ -92,10 +94,10 @@ def test_a_person_gets_a_certificate_for_hours_that_names_the_studies(place):
     assert (identity.name, identity.role) == ("alice", "coordinator")
     assert 1.9 * 3600 < identity.not_after.timestamp() - time.time() <= 2 * 3600
     who = signed_in_of(identity.certificate)
-    assert who == SignedIn("sub-1", "st-mary", ("age and crp", "Größe"))
-    who.check("Größe", "alice")
-    with pytest.raises(StudyError, match=r"'sub-1' of 'st-mary'.*may ask other studies.*'all'"):
-        who.check("all", "alice")
+    assert who == SignedIn("sub-1", "st-mary", (STUDY.hex(),))
+    who.check(STUDY, "alice")
+    with pytest.raises(StudyError, match=r"'sub-1' of 'st-mary'.*may ask other studies.*0{64}"):
+        who.check(OTHER, "alice")
 
 
 def test_it_works_over_the_listening_authority_and_only_where_it_is_set_up(place):
@@ -141,16 +143,17 @@ LIES = {
     "none": (unsigned, "signature is not"),
     "HS256 by the public key": (hmac_by_public_key, "signature is not"),
     "altered": (altered, "signature is not"),
-    "no token": (lambda p: "nonsense", "signature is not"),
+    "no token": (lambda p: "nonsense", "else than an ID token"),
     "another key of this kid": (
         lambda p: signed(p.claims(), RSAKey.generate_key(2048)),
         "signature is not",
     ),
     "unknown kid": (lambda p: signed(p.claims(), kid="k2"), "none of the institution's"),
-    "no kid": (lambda p: signed(p.claims(), kid=None), "signature is not"),
+    "no kid": (lambda p: signed(p.claims(), kid=None), "none of the institution's"),
+    "an access token": (lambda p: signed(p.claims(), typ="at+jwt"), "no ID token"),
     "a list": (
         lambda p: jws.serialize_compact({"alg": "RS256", "kid": "k1"}, b"[1]", KEY),
-        "signature is not",
+        "else than an ID token",
     ),
     "other issuer": (lambda p: signed(p.claims(iss="https://x")), "another issuer"),
     "other audience": (lambda p: signed(p.claims(aud="mail")), "audience"),
@@ -161,13 +164,19 @@ LIES = {
     "no nonce": (lambda p: signed(p.claims(nonce=None)), "nonce"),
     "expired": (lambda p: signed(p.claims(exp=NOW - 3600)), "too old"),
     "issued long ago": (lambda p: signed(p.claims(iat=NOW - 3600)), "too old"),
-    "no end": (lambda p: signed(p.claims(exp=None)), "dates"),
-    "no begin": (lambda p: signed(p.claims(iat=None)), "dates"),
-    "a date in words": (lambda p: signed(p.claims(nbf="now")), "dates"),
+    "no end": (lambda p: signed(p.claims(exp=None)), "lacks a date"),
+    "no begin": (lambda p: signed(p.claims(iat=None)), "lacks a date"),
+    "a date in words": (lambda p: signed(p.claims(nbf="now")), "lacks a date"),
+    "no number as end": (lambda p: signed(p.claims(exp=float("nan"))), "lacks a date"),
+    "no end ever": (lambda p: signed(p.claims(exp=10**400)), "lacks a date"),
+    "an old sign-in": (lambda p: signed(p.claims(auth_time=NOW - 3600)), "too long ago"),
+    "a sign-in without a date": (lambda p: signed(p.claims(auth_time=None)), "auth_time"),
+    "a later sign-in": (lambda p: signed(p.claims(auth_time=NOW + 3600)), "future"),
     "not yet": (lambda p: signed(p.claims(nbf=NOW + 86400)), "future"),
     "of the future": (lambda p: signed(p.claims(iat=NOW + 86400, exp=NOW + 90000)), "future"),
     "a stranger": (lambda p: signed(p.claims(sub="sub-2")), "no such person.*'sub-2'"),
     "no person": (lambda p: signed(p.claims(sub=None)), "no such person"),
+    "a list of persons": (lambda p: signed(p.claims(sub=["sub-1"])), "no such person"),
 }
 
 
@@ -203,7 +212,10 @@ def test_a_used_token_a_stolen_one_and_another_institution_are_refused(place):
         ("hours = 2", "hours = 200", "at most 24"),
         ('name = "alice"', 'name = "any"', "cannot be the name"),
         ('client = "umpc"', 'clients = "umpc"', "clients"),
-        ('"age and crp"', json.dumps("x" * 9000), "fill"),
+        (STUDY.hex(), "age and crp", "matching regex"),
+        (f'"{STUDY.hex()}"', ",".join([json.dumps(STUDY.hex())] * 100), "fill"),
+        ('name = "bob"', 'name = "alice"', "no other person"),
+        ("sub-1 =", '"" =', "no other person"),
         ("[sign_in.st-mary]", "[sign_in.st-mary", "sign_in.toml"),
     ],
 )

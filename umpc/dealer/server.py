@@ -66,7 +66,7 @@ from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.protocols.base.protocol import AnsweringDealer, CheckingDealer, Dealing
 from umpc.protocols.people.terms import survey_of, terms_of
-from umpc.protocols.registry import attempt_of, decode_study, load_all, protocol_of
+from umpc.protocols.registry import allowed_as, attempt_of, decode_study, load_all, protocol_of
 from umpc.study.attempt import check_agreed, check_members, check_openings
 from umpc.study.document import Study
 from umpc.study.messages import Frame
@@ -190,7 +190,7 @@ class DealerServer(Greeted, rpc.DealerServicer):
             if study.coordinator != caller:
                 raise StudyError(f"this is a study of {study.coordinator!r}, and {caller!r} called")
             if peer.signed_in is not None:
-                peer.signed_in.check(study.name, caller)
+                peer.signed_in.check(allowed_as(study), caller)
             most = KEY_BYTES * terms_of(study).places
             places = pulled(context, caller, attrgetter("keys"), most)
             await told(context, "secrets", lambda _: people.open_study(study, places))

@@ -27,7 +27,7 @@ from umpc.node.standing import StandingWith
 from umpc.node.starts import Starts
 from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
-from umpc.protocols.registry import decode_study, protocol_of
+from umpc.protocols.registry import allowed_as, decode_study, protocol_of
 from umpc.study.document import Study
 from umpc.study.parts import Participant
 from umpc.transport.addresses import is_behind_hub
@@ -253,7 +253,7 @@ class ContactCheck:
                 f"{name} about it; name the coordinator as in its certificate"
             )
         if caller.signed_in is not None:
-            caller.signed_in.check(study.name, caller.name)
+            caller.signed_in.check(allowed_as(study), caller.name)
         policy, approvals = self._rules_for(study)
         policy.check(study, name)
         shown = protocol_of(study).approved_as(study)

@@ -39,7 +39,7 @@ from umpc.protocols.people.terms import (
     points_of,
     survey_of,
 )
-from umpc.protocols.registry import check_new_run, decode_study, delta_of
+from umpc.protocols.registry import allowed_as, check_new_run, decode_study, delta_of
 from umpc.study.document import Study, dealer_of
 from umpc.study.sizes import Sizes
 from umpc.transport.blocking import KEY_BYTES, progress, pulled, told
@@ -269,7 +269,7 @@ class _Call:
                 culprit=self.caller,
             )
         if self.signed_in is not None:
-            self.signed_in.check(self.known.name, self.caller)
+            self.signed_in.check(allowed_as(self.known), self.caller)
 
     async def record(self, row: AuditRow) -> None:
         """Append a row to the audit trail, on disk when it returns. Raises: AuditError."""

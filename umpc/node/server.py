@@ -185,7 +185,12 @@ class NodeServer(PeopleCalls, Greeted, rpc.NodeServicer):
                 raise lost(coordinator, stream.step) from error
 
         stream = CoordinatorStream(
-            self.identity.name, coordinator, inbox.get, send, caller.signed_in
+            self.identity.name,
+            coordinator,
+            inbox.get,
+            send,
+            caller.signed_in,
+            lambda: peer_of(context, revoked=self.identity.latest().revoked),
         )
         first = self._sites[self.datasets.first.name]
         run = RunContext(first, stream, self.site_of)
@@ -241,12 +246,17 @@ class NodeServer(PeopleCalls, Greeted, rpc.NodeServicer):
     def _give_up(self, run: RunContext) -> None:
         """Drop what the run held: its coordinator says that no node has charged for it.
 
-        Whoever else proposes the study, which many processes know, drops nothing.
+        Whoever else proposes the study, which many processes know, drops nothing. A coordinator
+        whose certificate lists other studies does not either.
         """
-        if run.stream.proposed is None or run.stream.proposed.coordinator != run.stream.coordinator:
+        if run.stream.proposed is None:
             return
         try:
-            run.site.ledger.drop(run.stream.proposed.whole.hash)
+            run.stream.check_caller()
+        except UmpcError:
+            return  # the run says so
+        try:
+            run.site.ledger.drop(run.study.whole.hash)
         except LedgerError as error:
             log.warning("what the study held stays until its time is up: %s", error.message)
 

@@ -193,21 +193,29 @@ def _brief(names: list[str]) -> str:
     return text if len(text) <= 200 else f"{text[:200]}…"
 
 
-def renewal(name: str, role: str) -> str:
+def renewal(cert: x509.Certificate) -> str:
     """Return what renews a process's certificate, as docs/site.md teaches it."""
+    if signed_in_of(cert) is not None:
+        return "sign in again with `umpc enrol sign-in`"
+    name, role = names_of(cert)
     of_role = "" if role == "node" else f" --role {role}"
     return f"renew it with `umpc enrol join --name {name}{of_role}` and `umpc enrol finish`"
 
 
 def check_validity(
-    cert: x509.Certificate, what: str, now: datetime | None = None, how: str = REMAKE
+    cert: x509.Certificate, what: str, now: datetime | None = None, how: str = ""
 ) -> None:
-    """Check that `now` is within the certificate's life. Raises: CertificateError."""
+    """Check that `now` is within the certificate's life.
+
+    Args: how: to get another one; by default as `renewal`. Raises: CertificateError.
+    """
     now = now or clock()
-    with refusing(f"{what} has malformed dates: {how}"):
+    with refusing(f"{what} has malformed dates: {how or REMAKE}"):
         since, until = cert.not_valid_before_utc, cert.not_valid_after_utc
     if now > until:
-        raise CertificateError(f"{what} expired, at {until:%F %R} UTC (now {now:%F %R}): {how}")
+        raise CertificateError(
+            f"{what} expired, at {until:%F %R} UTC (now {now:%F %R}): {how or renewal(cert)}"
+        )
     if now < since:
         raise CertificateError(
             f"{what} is not yet valid, only from {since:%F %R} UTC (now {now:%F %R}): "
@@ -379,7 +387,8 @@ class SignedIn:
     Args:
         person: the claim `sub` of the institution's token.
         institution: its name in the authority's file.
-        studies: the names of the studies that the person may ask.
+        studies: the hashes of the studies that the person may ask, in hexadecimal. A hash covers
+            statistic, columns, ε, name and nodes; a name alone would be the person's own word.
     """
 
     person: str
@@ -400,12 +409,13 @@ class SignedIn:
             )
         return text
 
-    def check(self, study: str, coordinator: str) -> None:
-        """Check that the certificate names a study. Raises: StudyError."""
-        if study not in self.studies:
+    def check(self, study: bytes, coordinator: str) -> None:
+        """Check that the certificate names a study. Args: study: its hash. Raises: StudyError."""
+        if study.hex() not in self.studies:
             raise StudyError(
-                f"the certificate of {coordinator!r} ({self}) may ask other studies, and not "
-                f"{study!r}: let the authority add it to the person's studies, and sign in again",
+                f"the certificate of {coordinator!r} ({self}) may ask other studies, and not the "
+                f"one of hash {study.hex()}: let the authority's keeper read the study and add its "
+                "hash to the person's studies, and sign in again",
                 culprit=coordinator,
             )
 

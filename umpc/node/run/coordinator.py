@@ -13,7 +13,7 @@ from umpc.errors import (
     RemoteProtocolError,
     StepTimeout,
 )
-from umpc.protocols.registry import protocol_of
+from umpc.protocols.registry import allowed_as, protocol_of
 from umpc.study import messages as m
 from umpc.study.document import Study
 from umpc.transport.certificates import SignedIn
@@ -36,6 +36,7 @@ class CoordinatorStream:
     receive: the coordinator's next message.
     send: one message to the coordinator.
     signed_in: who stands behind the certificate, if it is one for hours.
+    check_certificate: raises CertificateError once that certificate has ended or was revoked.
     """
 
     def __init__(
@@ -45,10 +46,12 @@ class CoordinatorStream:
         receive: Callable[[], Awaitable[m.CoordinatorMessage]],
         send: Callable[[m.NodeMessage], Awaitable[None]],
         signed_in: SignedIn | None = None,
+        check_certificate: Callable[[], object] = lambda: None,
     ):
         self.name = name
         self.coordinator = coordinator
         self.signed_in = signed_in
+        self.check_certificate = check_certificate
         self._receive = receive
         self.send = send
         self.proposed: Study | None = None
@@ -132,7 +135,7 @@ class CoordinatorStream:
                 step="propose",
             )
         if self.signed_in is not None:
-            self.signed_in.check(study.name, self.coordinator)
+            self.signed_in.check(allowed_as(study), self.coordinator)
 
     def log_disclosure(self, records: int) -> None:
         """Write to the log, each time, that raw records leave, where the protocol discloses any."""

@@ -62,6 +62,7 @@ async def _steps(run: RunContext, others: Others, whole: asyncio.Timeout) -> Non
 
     # propose
     propose = await stream.expect(m.Propose, PROPOSE_SECONDS)
+    stream.check_certificate()
     before = run.site.ledger.hold_seconds
     earlier, is_admitted = await asyncio.to_thread(_take_up, run, propose)
     if (due := whole.when()) is not None:
