@@ -345,6 +345,7 @@ LIMITS: Limits = {
     "umpc.dealer.people": "MOST_PLACES",
     "umpc.dealer.server": "REMEMBERED SMALLEST_TASK",
     "umpc.enrolment.listener": "REQUEST_SECONDS",
+    "umpc.enrolment.sign_in": "SECONDS",
     "umpc.hub.relay": "HUB_BYTES",
     "umpc.hub.server": "PULSE_SECONDS SILENT_SECONDS",
     "umpc.monitoring.metrics": "CALL_SECONDS",

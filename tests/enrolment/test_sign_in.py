@@ -6,21 +6,33 @@ import base64
 import hmac
 import json
 import time
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from cryptography.hazmat.primitives import serialization as form
 from joserfc import jws, jwt
 from joserfc.jwk import ECKey, RSAKey
 
-from umpc.enrolment import site_side
-from umpc.enrolment.listener import EnrolmentDesk, listening
-from umpc.enrolment.sign_in import SignInOffice, SignInRequest, nonce_of
+from tests.support.institution import institution_at
+from umpc.cli.main import umpc
+from umpc.enrolment import sign_in, site_side
+from umpc.enrolment.listener import FAILURES, EnrolmentDesk, listening
+from umpc.enrolment.sign_in import (
+    KEPT_SECONDS,
+    PAUSE_SECONDS,
+    SignInOffice,
+    SignInRequest,
+    nonce_of,
+)
 from umpc.enrolment.site_side import ask, listening_tls
 from umpc.enrolment.texts import Invitation
 from umpc.errors import CertificateError, ConfigError, PeerUnavailable, StudyError
+from umpc.testing import limited
 from umpc.transport.authority import Authority
-from umpc.transport.certificates import SignedIn, parse_certificate, signed_in_of
+from umpc.transport.certificates import SignedIn, clock, parse_certificate, signed_in_of
+from umpc.transport.identity import Identity, due, load_identity
 
 ISSUER = "https://login.st-mary.example"
 STUDY, OTHER = bytes(range(32)), bytes(32)
@@ -57,14 +69,15 @@ class Place:
         self.office = SignInOffice(folder / "authority", self.settings)
         self.der = self.authority.cert.public_bytes(form.Encoding.DER)
         self.csr = self.request("alice")
+        self.issuer, self.now = ISSUER, clock()
 
     def request(self, name: str) -> bytes:
         return site_side.sign_in_request(self.folder / name, name, self.der)
 
     def claims(self, **changes: object) -> dict[str, object]:
-        now = int(time.time())
+        now = int(self.now.timestamp())
         usual = {
-            "iss": ISSUER,
+            "iss": self.issuer,
             "aud": "umpc",
             "sub": "sub-1",
             "iat": now,
@@ -225,12 +238,207 @@ def test_a_file_that_is_wrong_is_refused_at_the_start(place, former, later, reas
         SignInOffice(place.folder / "authority", place.settings)
 
 
+# --- the institution ------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def fetching(place, tmp_path, monkeypatch):
+    """Provide an institution that publishes its key, and an authority that fetches it."""
+    (tmp_path / "st-mary").mkdir()
+    with institution_at(tmp_path / "st-mary", [KEY.as_dict(private=False)]) as institution:
+        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "st-mary/tls.pem"))
+        text = SETTINGS.replace('jwks = "keys.json"\n', "").replace(ISSUER, institution.issuer)
+        place.settings.write_text(text)
+        place.issuer = institution.issuer
+        place.office = SignInOffice(place.folder / "authority", place.settings, lambda: place.now)
+        yield institution
+
+
+def test_strangers_make_the_authority_ask_nothing_and_its_keys_are_kept(place, fetching):
+    for claims in ({"aud": "mail"}, {"nonce": "x"}, {"exp": 1}, {"auth_time": 1}):
+        with pytest.raises(CertificateError):
+            place.office.admit(place.asking(signed(place.claims(**claims))))
+    with pytest.raises(CertificateError, match="else than an ID token"):
+        place.office.admit(place.asking("nonsense"))
+    assert fetching.asked == []
+    for _ in range(3):
+        place.csr = place.request("alice")
+        place.office.admit(place.asking(signed(place.claims())))
+        place.now += timedelta(seconds=60)
+    assert fetching.asked == ["/.well-known/openid-configuration", "/keys"]
+    place.now += timedelta(seconds=KEPT_SECONDS)
+    fetching.keys = []
+    with pytest.raises(CertificateError, match=r"none of the institution's \(kid\)"):
+        place.office.admit(place.asking(signed(place.claims())))
+    assert fetching.asked[3:] == ["/keys"], "a key that the institution withdrew counts no more"
+
+
+def test_a_new_key_is_fetched_and_an_invented_one_costs_one_question_in_a_while(place, fetching):
+    place.office.admit(place.asking(signed(place.claims())))
+    place.csr = place.request("alice")
+    for _ in range(5):
+        with pytest.raises(CertificateError, match="none of the institution's"):
+            place.office.admit(place.asking(signed(place.claims(), kid="invented")))
+    assert len(fetching.asked) == 2
+    place.now += timedelta(seconds=PAUSE_SECONDS + 1)
+    fetching.keys = [KEY.as_dict(private=False) | {"kid": "k2"}]
+    place.office.admit(place.asking(signed(place.claims(), kid="k2")))
+    assert len(fetching.asked) == 4
+
+
+FAULTS = {
+    "an error": {"status": 500},
+    "no JSON": {"body": b"<html>"},
+    "another issuer": {"body": b'{"issuer": "https://x", "jwks_uri": "https://x"}'},
+    "no keys": {"keys": [{"kid": "k1", "kty": "RSA"}]},
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_of_the_institution_is_not_the_callers(place, fetching, fault):
+    for name, value in FAULTS[fault].items():
+        setattr(fetching, name, value)
+    for _ in range(2):
+        with pytest.raises(PeerUnavailable) as failed:
+            place.office.admit(place.asking(signed(place.claims())))
+        assert failed.value.culprit is None
+    assert len(fetching.asked) == (2 if fault == "no keys" else 1)
+
+
+def test_however_often_the_institution_fails_its_people_may_still_call(place, fetching):
+    fetching.status = 500
+    folder, token = place.folder / "authority", signed(place.claims())
+    tls = listening_tls(folder)
+    with listening(EnrolmentDesk(folder, place.office), tls.context, "127.0.0.1:0") as address:
+        at = Invitation("alice", "coordinator", place.der, b"", "", address)
+        for _ in range(FAILURES + 1):
+            with pytest.raises(PeerUnavailable, match="cannot answer now"):
+                ask(at, place.asking(token))
+        fetching.status, place.now = 200, place.now + timedelta(seconds=PAUSE_SECONDS + 1)
+        assert ask(at, place.asking(token)).admission is not None
+
+
+def test_an_institution_whose_bytes_come_one_by_one_is_left(place, fetching):
+    fetching.is_slow = True
+    with limited(sign_in, SECONDS=0.3), pytest.raises(PeerUnavailable):
+        place.office.admit(place.asking(signed(place.claims())))
+    assert fetching.hung_up.wait(60)
+
+
 def test_an_institution_that_is_away_blames_nobody(place):
-    text = SETTINGS.replace('jwks = "keys.json"\n', "").replace(ISSUER, "https://127.0.0.1:1")
+    place.issuer = "https://127.0.0.1:1"
+    text = SETTINGS.replace('jwks = "keys.json"\n', "").replace(ISSUER, place.issuer)
     place.settings.write_text(text)
-    office = SignInOffice(place.folder / "authority", place.settings)
     with pytest.raises(PeerUnavailable, match="connection failed"):
-        office.admit(place.asking(signed(place.claims())))
+        place.office.admit(place.asking(signed(place.claims())))
+
+
+# --- a person who may no more ---------------------------------------------------------------------
+
+
+def admitted(place: Place, name: str = "alice", **claims: object) -> Identity:
+    place.csr = place.request(name)
+    admission = place.office.admit(place.asking(signed(place.claims(**claims))))
+    return site_side.finish(place.folder / name, admission, now=lambda: place.now)
+
+
+def test_the_file_counts_as_it_is_at_each_sign_in(place):
+    assert signed_in_of(admitted(place).certificate).studies == (STUDY.hex(),)
+    place.settings.write_text(SETTINGS.replace(STUDY.hex(), OTHER.hex()))
+    assert signed_in_of(admitted(place).certificate).studies == (OTHER.hex(),)
+    place.settings.write_text(SETTINGS.replace("sub-1 =", "sub-9 =", 1))
+    with pytest.raises(CertificateError, match="no such person"):
+        admitted(place)
+    place.settings.write_text("nonsense")
+    with pytest.raises(ConfigError, match=r"sign_in\.toml"):
+        admitted(place)
+
+
+@pytest.mark.parametrize("kind", ["for hours", "usual"])
+def test_a_revocation_lasts_until_the_keeper_readmits(place, kind):
+    if kind == "usual":
+        place.authority.issue("alice", "coordinator", place.folder / "alice")
+    else:
+        admitted(place)
+    serials = place.authority.issued.find("alice")
+    place.authority.revoke(serials)
+    (place.folder / "alice/key.pem").unlink()
+    for _ in range(2):
+        with pytest.raises(CertificateError, match=r"'alice' was revoked.* may readmit") as refused:
+            admitted(place)
+    assert refused.value.culprit == "st-mary"
+    assert place.authority.issued.find("alice") == serials
+    before, after = clock() - timedelta(hours=1), clock() + timedelta(minutes=1)
+    for time_, is_in in ((before, False), (after, True)):
+        readmitted = f'name = "alice", readmitted = {time_:%FT%TZ}'
+        place.settings.write_text(SETTINGS.replace('name = "alice"', readmitted))
+        if is_in:
+            assert admitted(place).name == "alice"
+            return
+        with pytest.raises(CertificateError, match="was revoked"):
+            admitted(place)
+
+
+def test_a_revoked_key_gets_nothing_and_its_token_is_not_used_up(place):
+    admitted(place)
+    place.authority.revoke(place.authority.issued.find("alice"))
+    readmitted = f'name = "alice", readmitted = {clock() + timedelta(minutes=1):%FT%TZ}'
+    place.settings.write_text(SETTINGS.replace('name = "alice"', readmitted))
+    place.csr = place.request("alice")
+    token = signed(place.claims())
+    for _ in range(2):  # not "used before"
+        with pytest.raises(CertificateError, match="the key of a revoked certificate") as refused:
+            place.office.admit(place.asking(token))
+    assert refused.value.culprit == "alice"
+    assert len((place.folder / "authority/signed-in/alice").read_text().splitlines()) == 1
+    assert token not in repr(place.asking(token))
+
+
+def test_the_authority_forgets_what_has_ended_but_not_what_was_revoked(place):
+    place.office = SignInOffice(place.folder / "authority", place.settings, lambda: place.now)
+    place.authority.issue("carol", "coordinator", place.folder / "carol")
+    revoked = admitted(place)
+    place.authority.revoke(place.authority.issued.find("alice"))
+    (place.folder / "alice/key.pem").unlink()
+    readmitted = f'name = "alice", readmitted = {clock() + timedelta(minutes=1):%FT%TZ}'
+    place.settings.write_text(SETTINGS.replace('name = "alice"', readmitted))
+    for _ in range(4):
+        place.now += timedelta(hours=3)
+        last = admitted(place)
+    kept = {cert.serial_number for cert in place.authority.issued.all() if signed_in_of(cert)}
+    assert kept == {revoked.certificate.serial_number, last.certificate.serial_number}
+    assert place.authority.issued.find("carol")
+    assert len((place.folder / "authority/signed-in/alice").read_text().splitlines()) == 5
+
+
+def test_nothing_leads_to_a_certificate_without_limit_and_the_keeper_is_warned(place):
+    identity = admitted(place)
+    later = identity.not_after + timedelta(minutes=1)
+    assert due(identity) == []
+    (sentence,) = due(identity, later)
+    with pytest.raises(CertificateError, match="expired") as expired:
+        load_identity(place.folder / "alice", now=later)
+    place.authority.revoke({identity.certificate.serial_number})
+    place.authority.write_trust(place.folder / "alice")
+    with pytest.raises(CertificateError, match="is revoked") as revoked:
+        load_identity(place.folder / "alice")
+    for text in (sentence, expired.value.message, revoked.value.message):
+        assert "umpc enrol sign-in" in text and "enrol join" not in text
+    (place.folder / "alice/key.pem").unlink()
+    here = ["--authority", str(place.folder / "authority")]
+    for name, role, is_warned in (
+        ("alice", "coordinator", True),
+        ("alice", "node", False),
+        ("carol", "coordinator", False),
+    ):
+        folder = place.folder / f"{role}-{name}"
+        asked = site_side.join(folder, name, role)
+        by_text = ["enrol", "approve", asked.encode(), *here, "--fingerprint", asked.fingerprint]
+        by_file = ["ca", "sign", str(folder / "request.csr"), *here, "--out", str(folder / "c.pem")]
+        for command in (by_text, by_file):
+            ended = CliRunner().invoke(umpc, command, catch_exceptions=False, standalone_mode=False)
+            warnings = [line for line in ended.stderr.splitlines() if "limit of studies" in line]
+            assert len(warnings) == is_warned and (not is_warned or "WARNING" in warnings[0])
 
 
 def test_a_certificate_of_the_former_kind_has_no_sign_in(place):

@@ -11,37 +11,21 @@ import subprocess
 import sys
 import urllib.request
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
 from html import unescape
 from http.cookiejar import CookieJar
-from ipaddress import ip_address
 from pathlib import Path
 from urllib.parse import urlencode, urljoin
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives import serialization as form
-from cryptography.hazmat.primitives.asymmetric import ec
 
+from tests.support.institution import make_tls
 from umpc.errors import CertificateError
 from umpc.transport.authority import Authority
 from umpc.transport.certificates import SignedIn, signed_in_of
 from umpc.transport.identity import load_identity
 
+STUDY = 64 * "a"
 HERE = Path(__file__).parent
-
-
-def make_tls(folder: Path) -> tuple[Path, Path]:
-    """Make a key, and a certificate for 127.0.0.1 that signs itself. Returns: their paths."""
-    key, name, now = ec.generate_private_key(ec.SECP256R1()), x509.Name([]), datetime.now(UTC)
-    place = x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))])
-    builder = x509.CertificateBuilder(name, name, key.public_key(), 1, now, now + timedelta(1))
-    cert = builder.add_extension(place, critical=True).sign(key, hashes.SHA256())
-    pem, plain = form.Encoding.PEM, form.NoEncryption()
-    (folder / "tls.key").write_bytes(key.private_bytes(pem, form.PrivateFormat.PKCS8, plain))
-    (folder / "tls.pem").write_bytes(cert.public_bytes(pem))
-    return folder / "tls.key", folder / "tls.pem"
 
 
 @pytest.fixture
@@ -82,7 +66,7 @@ def test_a_person_signs_in_and_gets_a_certificate(tmp_path, issuer):
 issuer = "{issuer}"
 client = "umpc"
 [sign_in.st-mary.people]
-maria = {{ name = "alice", studies = ["age and crp"] }}
+maria = {{ name = "alice", studies = ["{STUDY}"] }}
 """)
     words = ("--listen", "127.0.0.1:0", "--sign-in", "institutions.toml")
     with umpc(tmp_path, "enrol", "listen", *words, stdout=subprocess.PIPE) as authority:
@@ -96,7 +80,7 @@ maria = {{ name = "alice", studies = ["age and crp"] }}
             authority.terminate()
     identity = load_identity(tmp_path / "coordinator", "coordinator")
     assert identity.name == "alice"
-    assert signed_in_of(identity.certificate) == SignedIn("maria", "st-mary", ("age and crp",))
+    assert signed_in_of(identity.certificate) == SignedIn("maria", "st-mary", (STUDY,))
     assert len(list((tmp_path / "authority" / "signed-in").iterdir())) == 1
 
 

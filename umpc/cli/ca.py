@@ -147,8 +147,8 @@ def sign(
     cert = signer.sign(csr, name=name or asked_name, role=role or asked_role, days=days)
     if signer.signs_in(asked_name, asked_role):
         click.echo(
-            f"WARNING      {asked_name!r} signs in at an institution, with a limit of studies: this "
-            "certificate has none",
+            f"WARNING      {asked_name!r} signs in at an institution, with a limit of studies: "
+            "this certificate has none",
             err=True,
         )
     if was_revoked:

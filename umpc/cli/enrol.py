@@ -408,7 +408,9 @@ def _show(waiting: Waiting) -> None:
         _say(f"WARNING      the former certificate of {entry.name!r} was revoked: admit the site")
         _say("             only if it is a member again, and has a new key")
     if waiting.signs_in:
-        _say(f"WARNING      {entry.name!r} signs in at an institution, with a limit of studies: this")
+        _say(
+            f"WARNING      {entry.name!r} signs in at an institution, with a limit of studies: this"
+        )
         _say("             certificate has none, and lasts for --days")
     for until in waiting.former:
         _say(f"note         another key of {entry.name!r} has a certificate until {until}: revoke")
