@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,6 +18,7 @@ from umpc.coordinator.conductor import Preparation
 from umpc.errors import CertificateError, PeerLost, StudyError, UmpcError
 from umpc.node.audit.reading import rows
 from umpc.proto import codec
+from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.protocols.registry import allowed_as
 from umpc.study import messages as m
 from umpc.study.document import Study
@@ -26,7 +28,7 @@ from umpc.transport.authority import Authority, request
 from umpc.transport.certificates import SignedIn
 from umpc.transport.files import write_public
 from umpc.transport.stream import RpcStream
-from umpc.transport.tls import node_stub
+from umpc.transport.tls import node_stub, shuffler_stub
 
 TWO = NODES[:2]
 LISTED = "a certificate lists the study"
@@ -141,6 +143,26 @@ def test_a_held_study_of_another_list_stays_held(house):
     assert scene.states == {"north": "held", "south": "nothing"}, "so much the check keeps"
     sign_in(house, scene.study)
     assert isinstance(scene.run(), Report)
+
+
+def test_a_shuffler_gives_it_no_heap_of_another_study(house):
+    study = study_of("shuffled", *TWO)
+    request = pb.CollectRequest(study=study.encode(), attempt=bytes(32))
+
+    async def collect() -> Any:
+        stream: RpcStream = RpcStream("shuffler-1", "collect", lambda reply: reply, ahead=8)
+        try:
+            await stream.connect(house.coordinator, "shuffler", PLACES["shuffler-1"], 10)
+            stream.begin(shuffler_stub(stream.channel).Collect(request))
+            return await stream.next("collect", 20)
+        finally:
+            await stream.close()
+
+    sign_in(house, study_of("mean", *TWO))
+    with pytest.raises(StudyError, match="may ask other studies"):
+        house.run(collect())
+    sign_in(house, study)
+    assert house.run(collect()).HasField("run"), "it waits for the nodes"
 
 
 @pytest.mark.parametrize("moment", ["propose", "release"])

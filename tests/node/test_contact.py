@@ -17,6 +17,7 @@ from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.protocols.registry import checked
 from umpc.study.document import Study
 from umpc.testing import lying
+from umpc.transport.certificates import SignedIn
 from umpc.transport.tls import Peer
 
 STUDY = checked(make_study(nodes=3, max_colluding=2))
@@ -98,6 +99,16 @@ def test_nobody_is_called_against_the_sites_rules(tmp_path, caller, rules, error
     with noted, pytest.raises(error, match=words):
         asyncio.run(check.answer(request, Peer(caller, "coordinator")))
     assert called == []
+
+
+def test_a_certificate_for_hours_has_only_its_own_studies_called(tmp_path):
+    check, request = checked_by(tmp_path, {}), pb.ContactRequest(study=STUDY.encode())
+    noted = lying("process", greet_or_fail=lambda *parts: asyncio.sleep(0, "9.9.9"))
+    for studies, is_called in (((STUDY.hash.hex(),), True), (("0" * 64,), False), ((), False)):
+        who = SignedIn("sub-1", "st-mary", studies)
+        caller = Peer("coordinator", "coordinator", who)
+        with noted if is_called else pytest.raises(StudyError, match="may ask other studies"):
+            assert len(asyncio.run(check.answer(request, caller)).contacted) == 3
 
 
 def test_a_rejected_study_is_refused_with_its_reason(tmp_path):

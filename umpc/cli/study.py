@@ -206,8 +206,8 @@ def prepare(file: Path, style: str, quiet: bool) -> None:
 @click.option(
     "--coordinator",
     metavar="NAME",
-    help="Who will ask it. Then no certificate is needed: an authority's keeper, for example, reads "
-    "the study and its hash.",
+    help="Who will ask it. Then no certificate is needed: an authority's keeper may read the "
+    "study and its hash.",
 )
 def check(
     file: Path, records: str | None, contact: bool, table: Path | None, coordinator: str | None

@@ -189,8 +189,7 @@ class DealerServer(Greeted, rpc.DealerServicer):
             self._check_own(study)
             if study.coordinator != caller:
                 raise StudyError(f"this is a study of {study.coordinator!r}, and {caller!r} called")
-            if peer.signed_in is not None:
-                peer.signed_in.check(allowed_as(study), caller)
+            peer.check_study(allowed_as(study))
             most = KEY_BYTES * terms_of(study).places
             places = pulled(context, caller, attrgetter("keys"), most)
             await told(context, "secrets", lambda _: people.open_study(study, places))
@@ -512,6 +511,7 @@ class AskedAttempt:
                     culprit=caller.name,
                     step="evaluate",
                 )
+            caller.check_study(allowed_as(study))
             if self._asking is None:
                 # a task of its own: it goes on if this call ends
                 self._asking = asyncio.create_task(self._ask(questions))

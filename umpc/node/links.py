@@ -252,8 +252,7 @@ class ContactCheck:
                 f"the study's coordinator is {study.coordinator!r}, and {caller.name!r} asked "
                 f"{name} about it; name the coordinator as in its certificate"
             )
-        if caller.signed_in is not None:
-            caller.signed_in.check(allowed_as(study), caller.name)
+        caller.check_study(allowed_as(study))
         policy, approvals = self._rules_for(study)
         policy.check(study, name)
         shown = protocol_of(study).approved_as(study)

@@ -99,7 +99,7 @@ class PeopleCalls:
             await told(context, "places", lambda _: store.open_study(study, keys))
             await self._fetch(study, store, context)
             key, signature = await asyncio.to_thread(store.opened, study.hash)
-            who = str(call.signed_in or "")
+            who = str(call.peer.signed_in or "")
             await call.record(about("opened", study, call.caller, who))
             opened = pb.PeopleOpened(
                 box_key=key,
@@ -251,7 +251,7 @@ class _Call:
 
     def __init__(self, caller: Peer):
         self.caller = caller.name
-        self.signed_in = caller.signed_in
+        self.peer = caller
         self.study: Study | None = None
         self.dataset: Dataset | None = None
 
@@ -268,8 +268,7 @@ class _Call:
                 "called: only the study's own coordinator may",
                 culprit=self.caller,
             )
-        if self.signed_in is not None:
-            self.signed_in.check(allowed_as(self.known), self.caller)
+        self.peer.check_study(allowed_as(self.known))
 
     async def record(self, row: AuditRow) -> None:
         """Append a row to the audit trail, on disk when it returns. Raises: AuditError."""

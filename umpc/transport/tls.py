@@ -61,6 +61,14 @@ class Peer:
     def __str__(self) -> str:
         return f"{self.role} {self.name!r}"
 
+    def check_study(self, study: bytes) -> None:
+        """Check that the certificate may ask a study, which all but those for hours may.
+
+        Args: study: its hash, as `umpc.protocols.registry.allowed_as`. Raises: StudyError.
+        """
+        if self.signed_in is not None:
+            self.signed_in.check(study, self.name)
+
 
 def server_credentials(identity: Identity, *, public: bool = False) -> grpc.ServerCredentials:
     """Return credentials that show our certificate and demand one of the same authority.
