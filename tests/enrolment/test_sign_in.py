@@ -33,6 +33,7 @@ from umpc.testing import limited
 from umpc.transport.authority import Authority
 from umpc.transport.certificates import SignedIn, clock, parse_certificate, signed_in_of
 from umpc.transport.identity import Identity, due, load_identity
+from umpc.transport.tls import peer_of
 
 ISSUER = "https://login.st-mary.example"
 STUDY, OTHER = bytes(range(32)), bytes(32)
@@ -418,11 +419,19 @@ def test_nothing_leads_to_a_certificate_without_limit_and_the_keeper_is_warned(p
     (sentence,) = due(identity, later)
     with pytest.raises(CertificateError, match="expired") as expired:
         load_identity(place.folder / "alice", now=later)
+
+    class Call:
+        certificate = identity.certificate.public_bytes(form.Encoding.DER)
+
+    assert peer_of(Call, now=identity.not_after).signed_in is not None
+    with pytest.raises(CertificateError, match="expired") as refused:
+        peer_of(Call, now=later)
     place.authority.revoke({identity.certificate.serial_number})
     place.authority.write_trust(place.folder / "alice")
     with pytest.raises(CertificateError, match="is revoked") as revoked:
         load_identity(place.folder / "alice")
-    for text in (sentence, expired.value.message, revoked.value.message):
+    texts = [each.value.message for each in (expired, refused, revoked)]
+    for text in (sentence, *texts):
         assert "umpc enrol sign-in" in text and "enrol join" not in text
     (place.folder / "alice/key.pem").unlink()
     here = ["--authority", str(place.folder / "authority")]

@@ -151,12 +151,12 @@ class SignInOffice:
             claims = _verified(token, keys, kid)
             self._check(institution, claims, request.csr)
             subject = claims.get("sub")
-            person = institution.people.get(subject) if isinstance(subject, str) else None
-            if person is None:
+            if not isinstance(subject, str) or subject not in institution.people:
                 raise CertificateError(
                     "the authority's list has no such person: ask its keeper to add "
                     f"{ascii(subject)[:200]}"
                 )
+            person = institution.people[subject]
             csr = pem_of(request.csr, "CERTIFICATE REQUEST")
             if names_of(load_request(csr)) != (person.name, "coordinator"):
                 raise CertificateError(f"the person signs in as coordinator {person.name!r} only")
@@ -368,8 +368,9 @@ def _jose(part: str) -> Any:
 
 def _is_time(value: object) -> TypeGuard[float]:
     """Whether a value is seconds since 1970; NaN is none."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return is_number and 0 <= value < 1e11
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return 0 <= value < 1e11
 
 
 # --- questions to an institution ------------------------------------------------------------------
