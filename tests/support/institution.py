@@ -32,7 +32,7 @@ def make_tls(folder: Path) -> tuple[Path, Path]:
 
 
 class Institution:
-    """What it answers, and how often it was asked.
+    """Its answers, and the questions that came.
 
     issuer: its address. keys: those that it publishes. status, body: of answers in place of the
     right ones. is_slow: bytes come one by one, without an end, until the caller hangs up.

@@ -60,7 +60,7 @@ MOST_LINES = 300
 AGAIN = "sign in again with `umpc enrol sign-in`"
 
 
-class Person(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+class SignInPerson(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """One who may sign in.
 
     name: in certificates. studies: the hashes of those that the person may ask, as
@@ -82,7 +82,7 @@ class Institution(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
     issuer: str
     client: str
-    people: dict[str, Person]
+    people: dict[str, SignInPerson]
     hours: float = 8
     jwks: str = ""
 
@@ -209,7 +209,7 @@ class SignInOffice:
             raise CertificateError(f"the token is for another request (nonce): {AGAIN}")
 
     def _signed(
-        self, csr: bytes, token: str, person: Person, hours: float, who: SignedIn
+        self, csr: bytes, token: str, person: SignInPerson, hours: float, who: SignedIn
     ) -> AdmissionText:
         """Sign a request, and note its token before the certificate leaves.
 
