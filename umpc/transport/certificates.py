@@ -424,10 +424,11 @@ def signed_in_of(cert: x509.Certificate) -> SignedIn | None:
     """Return who has signed in for a certificate, or None. Raises: CertificateError."""
     with refusing("the sign-in in a certificate is malformed: " + REMAKE):
         found = alternative_names_in(cert)
-        uris = [each.value for each in found if isinstance(each, x509.UniformResourceIdentifier)]
+        values = [each.value for each in found if isinstance(each, x509.UniformResourceIdentifier)]
+        uris = [value for value in values if value.startswith(SIGNED_IN)]
         if not uris:
             return None
-        if len(uris) != 1 or not uris[0].startswith(SIGNED_IN):
+        if len(uris) > 1:
             raise ValueError("one URI of umpc was expected")
         pairs = urllib.parse.parse_qsl(
             uris[0].removeprefix(SIGNED_IN), keep_blank_values=True, strict_parsing=True
