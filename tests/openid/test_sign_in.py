@@ -58,7 +58,7 @@ def umpc(folder: Path, *words: str, **streams) -> subprocess.Popen:
     return subprocess.Popen([command, *words], cwd=folder, text=True, **streams)
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(300)
 def test_a_person_signs_in_and_gets_a_certificate(tmp_path, issuer):
     Authority.create(tmp_path / "authority")
     (tmp_path / "institutions.toml").write_text(f"""
