@@ -320,10 +320,9 @@ def test_however_often_the_institution_fails_its_people_may_still_call(place, fe
 
 
 def test_an_institution_whose_bytes_come_one_by_one_is_left(place, fetching):
-    fetching.is_slow = True
+    fetching.is_slow = True  # without an end, so without the limit this test has none
     with limited(sign_in, SECONDS=0.3), pytest.raises(PeerUnavailable):
         place.office.admit(place.asking(signed(place.claims())))
-    assert fetching.hung_up.wait(60)
 
 
 def test_an_institution_that_is_away_blames_nobody(place):

@@ -45,7 +45,6 @@ class Institution:
         self.body: bytes | None = None
         self.is_slow = False
         self.asked: list[str] = []
-        self.hung_up = threading.Event()
 
     def answer(self, path: str) -> bytes:
         self.asked.append(path)
@@ -70,7 +69,6 @@ def institution_at(folder: Path, keys: list[dict[str, Any]]) -> Iterator[Institu
                     self.wfile.write(b" ")
                     pause.wait(0.05)
             except OSError:
-                here.hung_up.set()
                 return
             self.wfile.write(content)
 
