@@ -204,6 +204,7 @@ MAY_IMPORT = {
     ),
     "umpc/enrolment/": (
         "cryptography",
+        "msgspec",
         "umpc.transport",
         "umpc.errors",
         "umpc.local_server",

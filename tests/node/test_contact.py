@@ -17,6 +17,8 @@ from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.protocols.registry import checked
 from umpc.study.document import Study
 from umpc.testing import lying
+from umpc.transport.certificates import SignedIn
+from umpc.transport.tls import Peer
 
 STUDY = checked(make_study(nodes=3, max_colluding=2))
 
@@ -66,7 +68,7 @@ def ask(folder: Path, **rules):
     check = checked_by(folder, rules)
     request = pb.ContactRequest(study=STUDY.encode())
     with lying("process", greet_or_fail=greeted):
-        reply = asyncio.run(check.answer(request, "coordinator"))
+        reply = asyncio.run(check.answer(request, Peer("coordinator", "coordinator")))
     return reply, called
 
 
@@ -95,8 +97,18 @@ def test_nobody_is_called_against_the_sites_rules(tmp_path, caller, rules, error
     request = pb.ContactRequest(study=STUDY.encode())
     noted = lying("process", greet_or_fail=lambda *parts: called.append(parts))
     with noted, pytest.raises(error, match=words):
-        asyncio.run(check.answer(request, caller))
+        asyncio.run(check.answer(request, Peer(caller, "coordinator")))
     assert called == []
+
+
+def test_a_certificate_for_hours_has_only_its_own_studies_called(tmp_path):
+    check, request = checked_by(tmp_path, {}), pb.ContactRequest(study=STUDY.encode())
+    noted = lying("process", greet_or_fail=lambda *parts: asyncio.sleep(0, "9.9.9"))
+    for studies, is_called in (((STUDY.hash.hex(),), True), (("0" * 64,), False), ((), False)):
+        who = SignedIn("sub-1", "st-mary", studies)
+        caller = Peer("coordinator", "coordinator", who)
+        with noted if is_called else pytest.raises(StudyError, match="may ask other studies"):
+            assert len(asyncio.run(check.answer(request, caller)).contacted) == 3
 
 
 def test_a_rejected_study_is_refused_with_its_reason(tmp_path):

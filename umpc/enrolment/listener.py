@@ -3,7 +3,8 @@
     POST /enrol    the text of a request    →    {"state": "asked" | "admitted" | "declined", …}
 
 A person approves in another process, with `umpc enrol approve`. This process therefore signs
-nothing: it has no key of the authority in its memory, only the register's files.
+nothing: it has no key of the authority in its memory, only the register's files. With a
+`SignInOffice` it also takes coordinators' sign-ins, and signs those (`sign_in.py`).
 
 *What a stranger gains.* Nothing is recorded without the proof of an invitation's code, and every
 refusal has the same words. A call has a limit on its bytes and on its seconds, and a place has one
@@ -41,6 +42,7 @@ from umpc.enrolment.register import (
     RequestReceiver,
     members_of,
 )
+from umpc.enrolment.sign_in import SignInOffice, SignInRequest
 from umpc.enrolment.texts import Request
 from umpc.errors import CertificateError, ConfigError, UmpcError
 from umpc.local_server import LocalCall, LocalServer, hang_up_after
@@ -61,15 +63,32 @@ CALL_SECONDS = 20
 
 
 class EnrolmentDesk:
-    """The listener's answers, without a socket. Args: folder: of the authority."""
+    """The listener's answers, without a socket.
 
-    def __init__(self, folder: Path):
+    Args: folder: of the authority. sign_in: signs who has signed in; None refuses them.
+    """
+
+    def __init__(self, folder: Path, sign_in: SignInOffice | None = None):
         self._folder = folder
+        self._sign_in = sign_in
         self._receiver = RequestReceiver(Register(folder / "enrolments"))
         self._told: set[str] = set()
 
-    def answer(self, request: Request) -> dict[str, Any]:
-        """Return the answer to a request. Raises: CertificateError."""
+    def read(self, text: str) -> Request | SignInRequest:
+        """Return a text from the network. Raises: CertificateError, ConfigError."""
+        if self._sign_in is not None and text.startswith(f"umpc-{SignInRequest.KIND}-"):
+            return SignInRequest.decode(text)
+        request = Request.decode(text)
+        _ = request.names  # checks the signature
+        return request
+
+    def answer(self, request: Request | SignInRequest) -> dict[str, Any]:
+        """Return the answer to a request. Raises: CertificateError, PeerUnavailable."""
+        if isinstance(request, SignInRequest):
+            assert self._sign_in is not None  # `read`
+            admission = self._sign_in.admit(request).encode()
+            log.info("signed in: %s", request.institution)
+            return {"state": ADMITTED, "admission": admission, "members": []}
         entry = self._receiver.answer(request)
         self._tell(entry, request)
         if entry.state == ADMITTED:
@@ -167,8 +186,7 @@ class _Handler(LocalCall):
             self._refuse(HTTPStatus.BAD_REQUEST, f"POST {PATH} with a request's text was expected")
             return
         try:
-            request = Request.decode(content.decode("ascii", "replace"))
-            _ = request.names  # checks the signature
+            request = self.server.desk.read(content.decode("ascii", "replace"))
         except (CertificateError, ConfigError) as error:
             self._failed(error)
             return
@@ -178,8 +196,8 @@ class _Handler(LocalCall):
             if error.culprit is not None:
                 self._failed(error)
                 return
-            log.error("%s", error.message)  # of the authority's own files
-            self._refuse(HTTPStatus.INTERNAL_SERVER_ERROR, "the authority's files are unusable")
+            log.error("%s", error.message)  # of the authority's own files, or an institution's keys
+            self._refuse(HTTPStatus.INTERNAL_SERVER_ERROR, "the authority cannot answer now")
 
     def _failed(self, error: UmpcError) -> None:
         """Refuse a request that proves nothing, and count it for its place."""
