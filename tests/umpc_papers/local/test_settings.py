@@ -10,12 +10,12 @@ from tests.support.protocols import assert_not_a_setting, assert_refused, usual,
 from tests.support.shuffled import shuffled_study
 from tests.support.studies import AUC, CLASSES, GINI, KENDALL, make_study
 from umpc.errors import KernelError, StudyError
+from umpc.protocols.base.bins import read_bins
 from umpc.protocols.registry import checked, decode_study, protocol_of
 from umpc.study.parts import FieldBins, FieldText
 from umpc_papers.local.settings import (
     CellSettings,
     described,
-    read_bins,
     size_of,
     usual_bins,
     with_usual_bins,
