@@ -25,6 +25,7 @@ from umpc.enrolment.sign_in import (
     SignInOffice,
     SignInRequest,
     nonce_of,
+    token_for,
 )
 from umpc.enrolment.site_side import ask, listening_tls
 from umpc.enrolment.texts import Invitation
@@ -287,6 +288,28 @@ def test_a_new_key_is_fetched_and_an_invented_one_costs_one_question_in_a_while(
     assert len(fetching.asked) == 4
 
 
+def test_who_invents_a_key_takes_no_keys_away_while_the_institution_fails(place, fetching):
+    place.office.admit(place.asking(signed(place.claims())))
+    place.now += timedelta(seconds=PAUSE_SECONDS + 1)
+    place.csr, fetching.status = place.request("alice"), 500
+    with pytest.raises(PeerUnavailable):
+        place.office.admit(place.asking(signed(place.claims(), kid="invented")))
+    place.office.admit(place.asking(signed(place.claims())))
+    place.now += timedelta(seconds=KEPT_SECONDS)
+    place.csr = place.request("alice")
+    with pytest.raises(PeerUnavailable):
+        place.office.admit(place.asking(signed(place.claims())))
+
+
+def test_an_address_of_the_institution_keeps_its_own_question(place, fetching):
+    own = {"authorization_endpoint": "https://x/in?tenant=1", "token_endpoint": "https://x/t"}
+    fetching.body = json.dumps({"issuer": fetching.issuer} | own).encode()
+    shown: list[str] = []
+    with pytest.raises(PeerUnavailable, match="nobody signed in"):
+        token_for(place.csr, fetching.issuer, "umpc", shown.append, seconds=0)
+    assert shown[0].startswith("https://x/in?tenant=1&response_type=code&client_id=umpc&")
+
+
 FAULTS = {
     "an error": {"status": 500},
     "no JSON": {"body": b"<html>"},
@@ -379,6 +402,19 @@ def test_a_revocation_lasts_until_the_keeper_readmits(place, kind):
             admitted(place)
 
 
+def test_who_was_readmitted_may_be_revoked_again(place):
+    """Also before another sign-in, when all that the keeper can name is revoked already."""
+    admitted(place)
+    serials = place.authority.issued.find("alice")
+    place.authority.revoke(serials)
+    (place.folder / "alice/key.pem").unlink()
+    readmitted = f'name = "alice", readmitted = {clock() + timedelta(minutes=1):%FT%TZ}'
+    place.settings.write_text(SETTINGS.replace('name = "alice"', readmitted))
+    place.authority.revoke(serials, now=clock() + timedelta(minutes=2))
+    with pytest.raises(CertificateError, match="'alice' was revoked"):
+        admitted(place)
+
+
 def test_a_revoked_key_gets_nothing_and_its_token_is_not_used_up(place):
     admitted(place)
     place.authority.revoke(place.authority.issued.find("alice"))
@@ -409,6 +445,18 @@ def test_the_authority_forgets_what_has_ended_but_not_what_was_revoked(place):
     assert kept == {revoked.certificate.serial_number, last.certificate.serial_number}
     assert place.authority.issued.find("carol")
     assert len((place.folder / "authority/signed-in/alice").read_text().splitlines()) == 5
+
+
+def test_a_certificate_that_is_forgotten_meanwhile_stands_in_nobodys_way(place):
+    """The listening authority forgets while commands read. Any other loss is told."""
+    serial = admitted(place).certificate.serial_number
+    (ended,) = (place.folder / "authority/issued").glob(f"{serial:040x}.*.pem")
+    ended.unlink()
+    ended.symlink_to("gone")  # a name that was read, and a file that is not there any more
+    assert place.authority.issued.all() == place.authority.issued.of(serial) == []
+    ended.rename(ended.with_name(f"{serial:040x}.pem"))
+    with pytest.raises(CertificateError, match="restore the authority's folder"):
+        place.authority.issued.all()
 
 
 def test_nothing_leads_to_a_certificate_without_limit_and_the_keeper_is_warned(place):
