@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives import serialization as form
+from cryptography.hazmat.primitives.asymmetric import padding
 from joserfc import jws, jwt
 from joserfc.jwk import ECKey, RSAKey
 
@@ -113,6 +115,22 @@ def test_a_person_gets_a_certificate_for_hours_that_names_the_studies(place):
     who.check(STUDY, "alice")
     with pytest.raises(StudyError, match=r"'sub-1' of 'st-mary'.*may ask other studies.*0{64}"):
         who.check(OTHER, "alice")
+
+
+def test_a_header_may_say_more_than_umpc_knows_but_not_that_it_must_be_known(place):
+    claims = json.dumps(place.claims()).encode()
+    rules = jws.JWSRegistry(algorithms=["RS256"], strict_check_header=False)
+    header = {"alg": "RS256", "kid": "k1", "realm": "staff"}
+    with_more = jws.serialize_compact(header, claims, KEY, registry=rules)
+    body = ".".join(
+        base64.urlsafe_b64encode(part).decode().rstrip("=")
+        for part in (json.dumps(header | {"crit": ["realm"]}).encode(), claims)
+    )
+    proof = KEY.private_key.sign(body.encode(), padding.PKCS1v15(), hashes.SHA256())
+    must = f"{body}.{base64.urlsafe_b64encode(proof).decode().rstrip('=')}"
+    with pytest.raises(CertificateError, match="signature is not"):
+        place.office.admit(place.asking(must))
+    assert place.office.admit(place.asking(with_more))
 
 
 def test_it_works_over_the_listening_authority_and_only_where_it_is_set_up(place):
