@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives import serialization as form
+from cryptography.hazmat.primitives.asymmetric import padding
 from joserfc import jws, jwt
 from joserfc.jwk import ECKey, RSAKey
 
@@ -25,6 +27,7 @@ from umpc.enrolment.sign_in import (
     SignInOffice,
     SignInRequest,
     nonce_of,
+    token_for,
 )
 from umpc.enrolment.site_side import ask, listening_tls
 from umpc.enrolment.texts import Invitation
@@ -112,6 +115,22 @@ def test_a_person_gets_a_certificate_for_hours_that_names_the_studies(place):
     who.check(STUDY, "alice")
     with pytest.raises(StudyError, match=r"'sub-1' of 'st-mary'.*may ask other studies.*0{64}"):
         who.check(OTHER, "alice")
+
+
+def test_a_header_may_say_more_than_umpc_knows_but_not_that_it_must_be_known(place):
+    claims = json.dumps(place.claims()).encode()
+    rules = jws.JWSRegistry(algorithms=["RS256"], strict_check_header=False)
+    header = {"alg": "RS256", "kid": "k1", "realm": "staff"}
+    with_more = jws.serialize_compact(header, claims, KEY, registry=rules)
+    body = ".".join(
+        base64.urlsafe_b64encode(part).decode().rstrip("=")
+        for part in (json.dumps(header | {"crit": ["realm"]}).encode(), claims)
+    )
+    proof = KEY.private_key.sign(body.encode(), padding.PKCS1v15(), hashes.SHA256())
+    must = f"{body}.{base64.urlsafe_b64encode(proof).decode().rstrip('=')}"
+    with pytest.raises(CertificateError, match="signature is not"):
+        place.office.admit(place.asking(must))
+    assert place.office.admit(place.asking(with_more))
 
 
 def test_it_works_over_the_listening_authority_and_only_where_it_is_set_up(place):
@@ -287,6 +306,28 @@ def test_a_new_key_is_fetched_and_an_invented_one_costs_one_question_in_a_while(
     assert len(fetching.asked) == 4
 
 
+def test_who_invents_a_key_takes_no_keys_away_while_the_institution_fails(place, fetching):
+    place.office.admit(place.asking(signed(place.claims())))
+    place.now += timedelta(seconds=PAUSE_SECONDS + 1)
+    place.csr, fetching.status = place.request("alice"), 500
+    with pytest.raises(PeerUnavailable):
+        place.office.admit(place.asking(signed(place.claims(), kid="invented")))
+    place.office.admit(place.asking(signed(place.claims())))
+    place.now += timedelta(seconds=KEPT_SECONDS)
+    place.csr = place.request("alice")
+    with pytest.raises(PeerUnavailable):
+        place.office.admit(place.asking(signed(place.claims())))
+
+
+def test_an_address_of_the_institution_keeps_its_own_question(place, fetching):
+    own = {"authorization_endpoint": "https://x/in?tenant=1", "token_endpoint": "https://x/t"}
+    fetching.body = json.dumps({"issuer": fetching.issuer} | own).encode()
+    shown: list[str] = []
+    with pytest.raises(PeerUnavailable, match="nobody signed in"):
+        token_for(place.csr, fetching.issuer, "umpc", shown.append, seconds=0)
+    assert shown[0].startswith("https://x/in?tenant=1&response_type=code&client_id=umpc&")
+
+
 FAULTS = {
     "an error": {"status": 500},
     "no JSON": {"body": b"<html>"},
@@ -379,6 +420,19 @@ def test_a_revocation_lasts_until_the_keeper_readmits(place, kind):
             admitted(place)
 
 
+def test_who_was_readmitted_may_be_revoked_again(place):
+    """Also before another sign-in, when all that the keeper can name is revoked already."""
+    admitted(place)
+    serials = place.authority.issued.find("alice")
+    place.authority.revoke(serials)
+    (place.folder / "alice/key.pem").unlink()
+    readmitted = f'name = "alice", readmitted = {clock() + timedelta(minutes=1):%FT%TZ}'
+    place.settings.write_text(SETTINGS.replace('name = "alice"', readmitted))
+    place.authority.revoke(serials, now=clock() + timedelta(minutes=2))
+    with pytest.raises(CertificateError, match="'alice' was revoked"):
+        admitted(place)
+
+
 def test_a_revoked_key_gets_nothing_and_its_token_is_not_used_up(place):
     admitted(place)
     place.authority.revoke(place.authority.issued.find("alice"))
@@ -409,6 +463,18 @@ def test_the_authority_forgets_what_has_ended_but_not_what_was_revoked(place):
     assert kept == {revoked.certificate.serial_number, last.certificate.serial_number}
     assert place.authority.issued.find("carol")
     assert len((place.folder / "authority/signed-in/alice").read_text().splitlines()) == 5
+
+
+def test_a_certificate_that_is_forgotten_meanwhile_stands_in_nobodys_way(place):
+    """The listening authority forgets while commands read. Any other loss is told."""
+    serial = admitted(place).certificate.serial_number
+    (ended,) = (place.folder / "authority/issued").glob(f"{serial:040x}.*.pem")
+    ended.unlink()
+    ended.symlink_to("gone")  # a name that was read, and a file that is not there any more
+    assert place.authority.issued.all() == place.authority.issued.of(serial) == []
+    ended.rename(ended.with_name(f"{serial:040x}.pem"))
+    with pytest.raises(CertificateError, match="restore the authority's folder"):
+        place.authority.issued.all()
 
 
 def test_nothing_leads_to_a_certificate_without_limit_and_the_keeper_is_warned(place):

@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 
 from tests.support.studies import make_study
+from tests.support.vector import vector_study
 from umpc.errors import ApprovalPending, PeerUnavailable, PolicyRefused, StudyError
 from umpc.node.approvals import ACCEPTED, REJECTED, Approvals
 from umpc.node.links import ContactCheck, called_by
 from umpc.node.policy import ANYTHING
 from umpc.proto.v1 import umpc_pb2 as pb
-from umpc.protocols.registry import checked
+from umpc.protocols.registry import allowed_as, checked
 from umpc.study.document import Study
 from umpc.testing import lying
 from umpc.transport.certificates import SignedIn
@@ -129,3 +130,19 @@ def test_after_a_persons_approval_a_node_calls(tmp_path):
         approvals.require(STUDY, "node-0")
     approvals.decide(STUDY.hash.hex(), ACCEPTED)
     assert len(ask(tmp_path, approval=True)[1]) == 3
+
+
+def test_a_decision_about_a_training_counts_for_the_calls_of_each_step(tmp_path):
+    steps = [checked(vector_study(course="train", steps=2, step=each)) for each in (1, 2)]
+    rules = {"approval": True, "public_labels": frozenset("y")}
+    approvals, check = Approvals(tmp_path / "approvals"), checked_by(tmp_path, rules)
+    known, request = allowed_as(steps[0]), pb.ContactRequest(study=steps[1].encode())
+    caller = Peer(steps[1].coordinator, "coordinator")
+    with pytest.raises(ApprovalPending):
+        approvals.require(steps[0], "node-0", identity=known)
+    approvals.decide(known.hex(), ACCEPTED)
+    with lying("process", greet_or_fail=lambda *parts: asyncio.sleep(0, "9.9.9")):
+        assert asyncio.run(check.answer(request, caller)).contacted
+        approvals.decide(known.hex(), REJECTED, "not this year")
+        with pytest.raises(PolicyRefused, match="not this year"):
+            asyncio.run(check.answer(request, caller))

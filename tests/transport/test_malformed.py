@@ -282,6 +282,7 @@ SIGNED = "umpc:signed-in?person=p&institution=i"
     [
         (["umpc:signed-in?"], "sign-in in a certificate is malformed"),
         (["umpc:signed-in?person=p"], "sign-in in a certificate is malformed"),
+        ([f"{SIGNED}&study=a"], "sign-in in a certificate is malformed"),
         ([f"{SIGNED}&node=n"], "sign-in in a certificate is malformed"),
         ([SIGNED, SIGNED], "sign-in in a certificate is malformed"),
         ([SIGNED, "umpc://a"], "expected exactly"),

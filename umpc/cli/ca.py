@@ -238,8 +238,11 @@ def crl(authority: Path, days: int) -> None:
       umpc ca crl --authority authority
     """
 
-    signer = Authority.open(authority)
-    _describe_list(signer.revoke(set(), days=days))
+    office = EnrolmentOffice(authority)
+    signer = office.authority
+    with office.register.locked():  # a revocation meanwhile would not be on the list
+        revoked = signer.revoke(set(), days=days)
+    _describe_list(revoked)
     click.echo(f"give {signer.list_path} to every site, into the folder with its ca.pem")
 
 

@@ -275,7 +275,7 @@ class FetchedKeys:
     def __init__(self, issuer: str):
         self._issuer = issuer
         self._lock = threading.Lock()
-        self._asked = -float("inf")
+        self._asked = self._came = -float("inf")
         self._found: dict[str, Any] | None = None
 
     def those_with(self, kid: object, now: float) -> dict[str, Any]:
@@ -286,14 +286,13 @@ class FetchedKeys:
         if not self._lock.acquire(timeout=SECONDS):
             raise PeerUnavailable(f"{self._issuer} lets others wait for its keys: {AGAIN}")
         try:
-            age = now - self._asked
-            if age > KEPT_SECONDS:
+            if now - self._came > KEPT_SECONDS:
                 self._found = None
-            if self._found is None or not _of_kid(self._found, kid):
-                if age <= PAUSE_SECONDS:
-                    return self._last()
-                self._asked, self._found = now, None
-                self._found = self._fetched()
+            is_known = self._found is not None and _of_kid(self._found, kid)
+            if not is_known and now - self._asked > PAUSE_SECONDS:
+                self._asked = now
+                # if it fails, the former keys stay: anybody can invent an id
+                self._found, self._came = self._fetched(), now
             return self._last()
         finally:
             self._lock.release()
@@ -330,6 +329,8 @@ def _verified(token: str, keys: dict[str, Any], kid: object) -> dict[str, Any]:
     Raises: CertificateError; PeerUnavailable where the published key is damaged.
     """
     jwt, jwk, errors = _jose("jwt"), _jose("jwk"), _jose("errors")
+    # an unknown word in the header is refused under `crit` only (RFC 7515, 4)
+    rules = _jose("jws").JWSRegistry(algorithms=ALGORITHMS, strict_check_header=False)
     known = _of_kid(keys, kid)
     if len(known) != 1:
         raise CertificateError("the token's key is none of the institution's (kid)")
@@ -338,7 +339,7 @@ def _verified(token: str, keys: dict[str, Any], kid: object) -> dict[str, Any]:
     except (errors.JoseError, ValueError, TypeError, KeyError):
         raise PeerUnavailable(f"the institution's key {kid!a} is damaged: tell it") from None
     try:
-        found = jwt.decode(token, key, algorithms=ALGORITHMS)
+        found = jwt.decode(token, key, registry=rules)
         if str(found.header.get("typ", "JWT")).upper() == "JWT":
             return cast(dict[str, Any], dict(found.claims))
     except (errors.JoseError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
@@ -478,7 +479,8 @@ def token_for(
             "code_challenge_method": "S256",
         }
         _secure(found["authorization_endpoint"])
-        show(f"{found['authorization_endpoint']}?{urlencode(question)}")
+        more = "&" if "?" in found["authorization_endpoint"] else "?"
+        show(f"{found['authorization_endpoint']}{more}{urlencode(question)}")
         if not server.came.wait(seconds):
             raise PeerUnavailable(f"nobody signed in within {seconds:g} s: {AGAIN}")
     if not server.code:

@@ -255,8 +255,7 @@ class ContactCheck:
         caller.check_study(allowed_as(study))
         policy, approvals = self._rules_for(study)
         policy.check(study, name)
-        shown = protocol_of(study).approved_as(study)
-        if not approvals.is_accepted(shown, name) and policy.approval:
+        if not approvals.is_accepted(allowed_as(study), name) and policy.approval:
             raise ApprovalPending(
                 f"{name} calls nobody for a study that its administrator has yet to accept "
                 "(approval under [policy]); run the study, which then waits there, and check "

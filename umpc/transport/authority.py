@@ -387,11 +387,20 @@ class Issued:
 
     def all(self) -> list[x509.Certificate]:
         """Return every recorded certificate. Raises: CertificateError if a file is damaged."""
-        return [load_certificate(path, HOW) for path in sorted(self._folder.glob("*.pem"))]
+        return list(self._read("*.pem"))
 
     def of(self, serial: int) -> list[x509.Certificate]:
         """Return the recorded certificate of a serial number, if there is one."""
-        return [load_certificate(path, HOW) for path in self._folder.glob(f"{serial:040x}*.pem")]
+        return list(self._read(f"{serial:040x}*.pem"))
+
+    def _read(self, pattern: str) -> Iterator[x509.Certificate]:
+        """Read certificates, without those that `forget_ended` removes meanwhile."""
+        for path in sorted(self._folder.glob(pattern)):
+            try:
+                yield load_certificate(path, HOW)
+            except CertificateError:
+                if path.exists() or not path.match("*.*.pem"):
+                    raise
 
     def find(self, which: str, role: str | None = None) -> set[int]:
         """Return the serial numbers that a serial number or a name stands for.

@@ -401,7 +401,7 @@ class SignedIn:
     def uri(self) -> str:
         """Return the URI. Raises: ConfigError where a certificate has no room for it."""
         fields = [("person", self.person), ("institution", self.institution)]
-        text = SIGNED_IN + urllib.parse.urlencode([*fields, *(("study", s) for s in self.studies)])
+        text = SIGNED_IN + urllib.parse.urlencode([*fields, *(("hash", s) for s in self.studies)])
         if len(text) > MAX_DER // 2:
             raise ConfigError(
                 f"the studies of {self.person!r} fill {len(text)} characters of a certificate: "
@@ -434,7 +434,7 @@ def signed_in_of(cert: x509.Certificate) -> SignedIn | None:
             uris[0].removeprefix(SIGNED_IN), keep_blank_values=True, strict_parsing=True
         )
         (first, person), (second, institution), *rest = pairs
-        if (first, second) != ("person", "institution") or any(key != "study" for key, _ in rest):
+        if (first, second) != ("person", "institution") or any(key != "hash" for key, _ in rest):
             raise ValueError("other fields were expected")
         return SignedIn(person, institution, tuple(study for _, study in rest))
 
