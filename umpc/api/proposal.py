@@ -107,8 +107,8 @@ QUESTIONS: Mapping[str, Mapping[tuple[int, ...], tuple[str, str]]] = {
 }
 """Question → kinds of columns → a statistic, and the value that it estimates."""
 BINS, BINS_OF_TIME = 20, 10
-"""Bins of a number with more values, in a table of counts; running totals of a curve add up noise,
-and its intervals were shorter with 10 bins of a time than with 20 (`docs/counts.md`).
+"""Bins of a number with more values, in a table of counts. Running totals of a curve add up noise:
+at ε = 1 the planned interval of a median is shorter with fewer bins.
 """
 RECORD = "record"
 """The unit of protection, if it is not a person."""

@@ -6,8 +6,8 @@ It bounds what a margin near 0 can change: with Pearson's denominators, margins 
 small would reject true hypotheses too often. With shares p of R cells, the noise of counts less
 their part p of its total has the mean variance v·(1 − 2/R + Σp²). A field's factor is this over
 that of even shares, v·(1 − 1/R). With it the noise's part of the statistic has one mean for all
-margins. Without it, a table of 20 sparse rows rejected 10 % of true hypotheses at 5 %. The
-simulated tables have independent fields with the released margins.
+margins. Without it, tables of many sparse rows reject true hypotheses too often. The simulated
+tables have independent fields with the released margins.
 
 *Cramér's V* (Cramér 1946) is √(χ²/(n·(k − 1))), and √χ² is the length of the vector of all
 (count − expected)/√expected. The noise adds a vector of known law, whose mean square is taken off

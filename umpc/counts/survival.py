@@ -450,8 +450,7 @@ def _statistic(counts: Floats, n: float, kind: str, variance: float) -> Floats:
     g and bin t changes w·(O − E) by (w·is_event − Λ_t)·(z_g − s_g·Σ z), where s is the share of
     those at risk, and Λ = Σ w·(events/at risk) comes from what z changes in s until t. Λ is taken
     as at most w: late sums are mostly noise. Without the noise's part, a small group that noise
-    makes nearly empty would seem to have no variance: one of 10 among 200 records, with 10 events
-    at epsilon 1, was found different in 17 % of studies at 5 %.
+    makes nearly empty would seem to have no variance, and true hypotheses would be rejected.
 
     Args: counts: (runs, T, 2, G). variance: of a count's noise. Returns: (runs,) float64.
     """

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from math import ceil
 from typing import Any, cast
 
 import msgspec
@@ -176,7 +175,7 @@ def form_of(study: Study) -> dict[str, Any]:
                 "ratio": [str(step.numerator), str(step.denominator)],
                 "least": schema.lower_units,
                 "most": schema.upper_units,
-                "cuts": [ceil(point / step) for point in cuts[name]] if name in cuts else None,
+                "cuts": list(cuts[name]) if name in cuts else None,
             }
         )
     return {"fields": fields, "axes": [_axis_of(each) for each in grid.layout.axes]}

@@ -41,8 +41,8 @@ class Cuts:
             inside = points and low < points[0] and points[-1] <= high
             if field.categories or not rising or not inside:
                 raise RangeError(
-                    f"field {name!r}: cut points are rising numbers above {low} and up to {high} "
-                    f"of a field without categories; got "
+                    f"field {name!r}: cut points are, in steps, rising numbers above {low} "
+                    f"and up to {high} of a field without categories; got "
                     f"{', '.join(map(str, points[:5])) or 'none'}"
                 )
 
