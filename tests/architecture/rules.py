@@ -205,6 +205,7 @@ MAY_IMPORT = {
     "umpc/enrolment/": (
         "cryptography",
         "msgspec",
+        "umpc.decoding",
         "umpc.transport",
         "umpc.errors",
         "umpc.local_server",

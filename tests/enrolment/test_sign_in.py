@@ -6,7 +6,7 @@ import base64
 import hmac
 import json
 import time
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -34,7 +34,7 @@ from umpc.enrolment.texts import Invitation
 from umpc.errors import CertificateError, ConfigError, PeerUnavailable, StudyError
 from umpc.testing import limited
 from umpc.transport.authority import Authority
-from umpc.transport.certificates import SignedIn, clock, parse_certificate, signed_in_of
+from umpc.transport.certificates import Revoked, SignedIn, clock, parse_certificate, signed_in_of
 from umpc.transport.identity import Identity, due, load_identity
 from umpc.transport.tls import peer_of
 
@@ -360,6 +360,25 @@ def test_however_often_the_institution_fails_its_people_may_still_call(place, fe
         assert ask(at, place.asking(token)).admission is not None
 
 
+def test_one_bad_person_locks_nobody_out_who_has_the_same_address(place, caplog):
+    """Forged tokens, tokens of a person that nobody listed, another name, and wrong codes."""
+    folder, tls = place.folder / "authority", listening_tls(place.folder / "authority")
+    stranger = RSAKey.generate_key(2048)
+    bad = [signed(place.claims(), stranger), signed(place.claims(sub="sub-2")), "nonsense"]
+    code = site_side.join(place.folder / "n", "north", "node").proven_by(bytes(16))
+    with listening(EnrolmentDesk(folder, place.office), tls.context, "127.0.0.1:0") as address:
+        at = Invitation("alice", "coordinator", place.der, b"", "", address)
+        for request in [*(place.asking(token) for token in bad), code]:
+            for _ in range(FAILURES + 1):
+                with pytest.raises(CertificateError, match="the authority refused"):
+                    ask(at, request)
+        with pytest.raises(CertificateError, match="too many wrong codes"):
+            ask(at, code)
+        assert ask(at, place.asking(signed(place.claims()))).admission is not None
+    lines = [each for each in caplog.messages if "refused a request" in each]
+    assert len(lines) == 2 * FAILURES, "no more of a place in an hour, of sign-ins and of codes"
+
+
 def test_an_institution_whose_bytes_come_one_by_one_is_left(place, fetching):
     fetching.is_slow = True  # without an end, so without the limit this test has none
     with limited(sign_in, SECONDS=0.3), pytest.raises(PeerUnavailable):
@@ -431,6 +450,29 @@ def test_who_was_readmitted_may_be_revoked_again(place):
     place.authority.revoke(serials, now=clock() + timedelta(minutes=2))
     with pytest.raises(CertificateError, match="'alice' was revoked"):
         admitted(place)
+
+
+def test_a_second_revocation_counts_from_its_own_time(place):
+    """Revoked, readmitted, signed in, and revoked again: the first readmission is over."""
+
+    def readmit(time_: datetime) -> None:
+        readmitted = f'name = "alice", readmitted = {time_:%FT%TZ}'
+        place.settings.write_text(SETTINGS.replace('name = "alice"', readmitted))
+
+    def revoke(time_: datetime) -> Revoked:
+        (place.folder / "alice/key.pem").unlink()
+        return place.authority.revoke(place.authority.issued.find("alice"), now=time_)
+
+    first, second = (clock().replace(microsecond=0) + timedelta(minutes=n) for n in (1, 3))
+    one = admitted(place).certificate.serial_number
+    revoke(first)
+    readmit(first + timedelta(minutes=1))
+    two = admitted(place).certificate.serial_number
+    assert dict(revoke(second).serials) == {one: first, two: second}
+    with pytest.raises(CertificateError, match=f"was revoked, at {second:%F %R}"):
+        admitted(place)
+    readmit(second + timedelta(minutes=1))
+    assert admitted(place).name == "alice"
 
 
 def test_a_revoked_key_gets_nothing_and_its_token_is_not_used_up(place):

@@ -35,6 +35,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 import msgspec
 
+from umpc.decoding import convert
 from umpc.enrolment.authority_side import EnrolmentOffice
 from umpc.enrolment.texts import AdmissionText, Text, pem_of
 from umpc.errors import CertificateError, ConfigError, PeerUnavailable
@@ -167,7 +168,7 @@ class SignInOffice:
         """Return what the file says now. Raises: ConfigError."""
         try:
             found = tomllib.loads(read_file(self._settings, "correct --sign-in").decode())
-            institutions = msgspec.convert(found, _SignInFile).sign_in
+            institutions = convert(found, _SignInFile).sign_in
             names: set[str] = set()
             for name, each in institutions.items():
                 _check_institution(name, each, names)

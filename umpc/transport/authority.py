@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from cryptography import x509
@@ -217,9 +217,16 @@ class Authority:
     def last_revocation(self, name: str, role: str) -> datetime | None:
         """Return when a certificate of a process was revoked last; None if none was.
 
+        The list keeps the date of the first time. A keeper who readmits a person, and revokes
+        again before there is another certificate, names the same one a second time.
+
         Raises: CertificateError.
         """
-        found = [since for cert, since in self._revoked_ones() if names_of(cert) == (name, role)]
+        found = [
+            max(since, *self.issued.revocations(cert.serial_number))
+            for cert, since in self._revoked_ones()
+            if names_of(cert) == (name, role)
+        ]
         return max(found, default=None)
 
     def signs_in(self, name: str, role: str) -> bool:
@@ -254,6 +261,8 @@ class Authority:
             raise ConfigError(f"a list for {days} days: expected 1 to {CA_DAYS}")
         check_validity(self.cert, "the authority's own ca.pem", now, NEW_AUTHORITY)
         revoked = next_list(self.revoked(), serials, days=days, now=now)
+        for serial in serials:
+            self.issued.note_revocation(serial, revoked.made)
         write_public(self.list_path, sign_revoked(revoked, self.cert, self._key))
         return revoked
 
@@ -363,7 +372,7 @@ SERIAL = re.compile(r"(0x)?[0-9a-f]{16,40}")
 """A serial number as `umpc ca show` prints it. umpc draws them from 159 bits."""
 HOW = "restore the authority's folder from a backup"
 END = "%Y%m%dT%H%M%SZ"
-"""The end of a certificate for hours, as its file's name has it."""
+"""A time in UTC as a file's name has it: the end of a certificate for hours, or a revocation."""
 
 
 class Issued:
@@ -384,6 +393,17 @@ class Issued:
             serial, end, _ = path.name.split(".")
             if end < f"{now:{END}}" and not (revoked and int(serial, 16) in revoked):
                 path.unlink(missing_ok=True)
+
+    def note_revocation(self, serial: int, now: datetime) -> None:
+        """Record that a certificate was revoked, maybe not for the first time."""
+        write_public(self._folder / f"{serial:040x}.{now:{END}}.revoked", b"")
+
+    def revocations(self, serial: int) -> list[datetime]:
+        """Return when a certificate was revoked, as this record knows."""
+        found = self._folder.glob(f"{serial:040x}.*.revoked")
+        return [
+            datetime.strptime(path.suffixes[0], f".{END}").replace(tzinfo=UTC) for path in found
+        ]
 
     def all(self) -> list[x509.Certificate]:
         """Return every recorded certificate. Raises: CertificateError if a file is damaged."""

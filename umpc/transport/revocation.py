@@ -77,12 +77,12 @@ def next_list(
 ) -> Revoked:
     """Return the list that follows: the former certificates, which stay on it, and new ones.
 
-    One that is revoked again has the new date: sign-in counts dates (`Authority.last_revocation`).
+    One that is named again stays revoked since its first list.
     """
     now = (now or clock()).replace(microsecond=0)
     before = former.serials if former else {}
     number = former.number + 1 if former else 1
-    all_of_them = dict(before) | dict.fromkeys(serials, now)
+    all_of_them = dict.fromkeys(serials, now) | dict(before)
     return Revoked(number, now, now + timedelta(days=days), MappingProxyType(all_of_them))
 
 
