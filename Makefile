@@ -18,7 +18,7 @@ EMULATION_PACKAGES := qemu-user gcc libc6-dev gcc-aarch64-linux-gnu libc6-dev-ar
 R_PACKAGES := r-base-core r-cran-jsonlite r-cran-testthat r-cran-survival
 
 .PHONY: help demo test contract test-r long cluster-demo test-cluster compose-test netns-test upgrade-test \
-        test-sql test-objects test-pages test-alerts audit crash bench peers pictures figures profile native \
+        test-sql test-objects test-pages test-alerts test-sign-in audit crash bench peers pictures figures profile native \
         native-emulated oracles requirements release lint docs tutorial architecture settings proto \
         install clean
 
@@ -125,6 +125,10 @@ test-alerts: $(VENV)/.dev  ## test the alert rules with Prometheus, which Debian
 	@command -v promtool > /dev/null || \
 	    $$(test "$$(id -u)" = 0 || echo sudo) apt-get install -y --no-install-recommends prometheus
 	$(BIN)/python -m pytest tests/prometheus
+
+test-sign-in: $(VENV)/.dev  ## sign in at a real OpenID Connect server, which its package of npm provides
+	npm install --no-save --no-audit --no-fund --prefix tests/openid
+	$(BIN)/python -m pytest tests/openid
 
 audit: $(VENV)/.dev  ## test ε on many whole runs: UMPC_AUDIT_RUNS (default 8) times as many as `make test`
 	UMPC_AUDIT_RUNS=$${UMPC_AUDIT_RUNS:-8} $(BIN)/python -m pytest -n auto --dist worksteal --timeout 0 -rP tests/audit

@@ -37,6 +37,7 @@ HMAC, X25519, ECDSA, Ed25519 and the points of edwards25519 come from `cryptogra
 | `coins.py` | the committee's coins, by transfers |
 | `checked_bits.py` | random bits that become numbers, of which seven in eight are opened |
 | `zero_shares.py` | pairwise masks of the released shares |
+| `sign_in.py` | who has signed in for a coordinator, and the studies of its certificate |
 | `ledger.py` | a node's budget as a state machine: reserve, hold, charge, release, replay |
 | `refused.py` | checks with names, and refusals |
 | `cases/` | the vectors' inputs, and how they are written |
@@ -46,6 +47,5 @@ Not specified: other kernels under masks; edges of two samples, by pairings, by 
 ones of three and more records; tables of pieces in garbled pairs; grids of triples where nobody
 lies, of levels, or of no counts; other noise than discrete Laplace; dealt coins; chains of
 channels; the dealer's checks; answers after the release; other protocols.
-`python -m spec` writes `spec/vectors/*.json`. `tests/spec` holds that these files are up to date;
-that umpc computes the same bits, and refuses every bad vector by the check that it names.
+`python -m spec` writes `spec/vectors/*.json`. `tests/spec` has umpc compute, and refuse, the same.
 """

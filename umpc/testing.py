@@ -47,6 +47,10 @@ VECTOR = f"{GRID}.masked_form:MaskLayout.read"
 PEOPLE = "umpc.people.messages"
 
 CHECKS: dict[str, tuple[str, ...]] = {
+    "a certificate lists the study": (
+        "may ask other studies",
+        "umpc.transport.certificates:SignedIn.check",
+    ),
     "packed length": ("bits take", "umpc.crypto.ring:unpack"),
     "packed padding": ("the padding after", "umpc.crypto.ring:unpack"),
     "members are the study's": ("or another entry than", AGREE),
@@ -345,6 +349,7 @@ LIMITS: Limits = {
     "umpc.dealer.people": "MOST_PLACES",
     "umpc.dealer.server": "REMEMBERED SMALLEST_TASK",
     "umpc.enrolment.listener": "REQUEST_SECONDS",
+    "umpc.enrolment.sign_in": "SECONDS",
     "umpc.hub.relay": "HUB_BYTES",
     "umpc.hub.server": "PULSE_SECONDS SILENT_SECONDS",
     "umpc.monitoring.metrics": "CALL_SECONDS",

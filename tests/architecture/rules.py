@@ -204,6 +204,8 @@ MAY_IMPORT = {
     ),
     "umpc/enrolment/": (
         "cryptography",
+        "msgspec",
+        "umpc.decoding",
         "umpc.transport",
         "umpc.errors",
         "umpc.local_server",

@@ -22,7 +22,7 @@ from umpc.coordinator import conductor
 from umpc.crypto import field
 from umpc.dealer import server
 from umpc.dealer.server import AskedAttempt
-from umpc.errors import LocalProtocolError, RemoteProtocolError, UmpcError
+from umpc.errors import LocalProtocolError, RemoteProtocolError, StudyError, UmpcError
 from umpc.protocols.grid.masked_form import TOTAL
 from umpc.protocols.grid.verified import INVERSES, LIST, OPENING, PROOF, STATEMENT, NodeStatement
 from umpc.protocols.registry import checked
@@ -31,6 +31,7 @@ from umpc.study.messages import Frame
 from umpc.study.settings import LYING_NODES
 from umpc.testing import CHECKS, lying, without
 from umpc.transport import dealer_answer
+from umpc.transport.certificates import SignedIn
 from umpc.transport.tls import Peer
 
 LIAR = 1
@@ -589,15 +590,21 @@ def test_the_dealer_answers_once_and_names_who_asks_again():
 
 
 def test_everybody_hears_one_answer_and_a_stranger_none():
-    """A coordinator that asks again hears the same, also with other statements."""
+    """A coordinator that asks again hears the same, also with other statements.
+
+    One that signed in for other studies is a stranger.
+    """
     run = begun().up().down().up()
     asked = list(run.adding.questions)
+    other = SignedIn("sub-1", "st-mary", (64 * "0",))
 
     async def talk() -> list[list[Frame]]:
         one = AskedAttempt(run.attempt, run.dealing, AUTHORITY.verify, DEALER.sign)
         with pytest.raises(RemoteProtocolError) as found:
             await one.answer(Peer("stranger", "coordinator"), asked)
         assert found.value.culprit == "stranger"
+        with pytest.raises(StudyError, match="may ask other studies"):
+            await one.answer(Peer("coordinator", "coordinator", other), asked)
         calls = [(COORDINATOR, asked), (Peer("node-0", "node"), []), (COORDINATOR, asked[::-1])]
         return [await one.answer(*each) for each in calls]
 

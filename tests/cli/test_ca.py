@@ -149,6 +149,14 @@ def test_crl_renews_the_list_without_a_new_entry(authority):
     assert "number 2" in run("crl", "--authority", authority)
 
 
+def test_crl_holds_the_lock_under_which_certificates_are_revoked(authority):
+    """Otherwise a revocation between its look and its change would be lost."""
+    (authority / "enrolments/lock").mkdir(parents=True)
+    for command in (["crl"], ["revoke", "00" * 8]):
+        with pytest.raises(CertificateError, match="lock"):
+            run(*command, "--authority", authority)
+
+
 def test_sign_returns_the_list_with_the_certificate(authority, tmp_path):
     run("crl", "--authority", authority)
     run("request", "--name", "a", "--role", "node", tmp_path / "a")

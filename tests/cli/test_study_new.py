@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -90,6 +91,16 @@ def test_every_kind_of_question_gives_a_file_that_the_check_accepts(folder, aske
     checked = run("study", "check", "study.toml", "--records", "300,200")
     assert checked.exit_code == 0, checked.output
     assert umpc.Study.load("study.toml").document.statistic == KINDS[asked]
+
+
+def test_who_has_no_certificate_reads_the_study_of_a_coordinator_with_its_hash(folder):
+    new("association", AGE, SCORE)
+    own = rows(run("study", "check", "study.toml").output)
+    shutil.rmtree(umpc.Study.load("study.toml").file.identity)
+    for name, is_same in ((own["coordinator"], True), ("another", False)):
+        ended = run("study", "check", "study.toml", "--coordinator", name)
+        assert ended.exit_code == 0, ended.output
+        assert (rows(ended.output) == own) == is_same
 
 
 def test_a_person_answers_and_gets_the_same_file(folder):

@@ -9,14 +9,17 @@ from pathlib import Path
 import pytest
 
 from tests.support.studies import make_study
+from tests.support.vector import vector_study
 from umpc.errors import ApprovalPending, PeerUnavailable, PolicyRefused, StudyError
 from umpc.node.approvals import ACCEPTED, REJECTED, Approvals
 from umpc.node.links import ContactCheck, called_by
 from umpc.node.policy import ANYTHING
 from umpc.proto.v1 import umpc_pb2 as pb
-from umpc.protocols.registry import checked
+from umpc.protocols.registry import allowed_as, checked
 from umpc.study.document import Study
 from umpc.testing import lying
+from umpc.transport.certificates import SignedIn
+from umpc.transport.tls import Peer
 
 STUDY = checked(make_study(nodes=3, max_colluding=2))
 
@@ -66,7 +69,7 @@ def ask(folder: Path, **rules):
     check = checked_by(folder, rules)
     request = pb.ContactRequest(study=STUDY.encode())
     with lying("process", greet_or_fail=greeted):
-        reply = asyncio.run(check.answer(request, "coordinator"))
+        reply = asyncio.run(check.answer(request, Peer("coordinator", "coordinator")))
     return reply, called
 
 
@@ -95,8 +98,18 @@ def test_nobody_is_called_against_the_sites_rules(tmp_path, caller, rules, error
     request = pb.ContactRequest(study=STUDY.encode())
     noted = lying("process", greet_or_fail=lambda *parts: called.append(parts))
     with noted, pytest.raises(error, match=words):
-        asyncio.run(check.answer(request, caller))
+        asyncio.run(check.answer(request, Peer(caller, "coordinator")))
     assert called == []
+
+
+def test_a_certificate_for_hours_has_only_its_own_studies_called(tmp_path):
+    check, request = checked_by(tmp_path, {}), pb.ContactRequest(study=STUDY.encode())
+    noted = lying("process", greet_or_fail=lambda *parts: asyncio.sleep(0, "9.9.9"))
+    for studies, is_called in (((STUDY.hash.hex(),), True), (("0" * 64,), False), ((), False)):
+        who = SignedIn("sub-1", "st-mary", studies)
+        caller = Peer("coordinator", "coordinator", who)
+        with noted if is_called else pytest.raises(StudyError, match="may ask other studies"):
+            assert len(asyncio.run(check.answer(request, caller)).contacted) == 3
 
 
 def test_a_rejected_study_is_refused_with_its_reason(tmp_path):
@@ -117,3 +130,19 @@ def test_after_a_persons_approval_a_node_calls(tmp_path):
         approvals.require(STUDY, "node-0")
     approvals.decide(STUDY.hash.hex(), ACCEPTED)
     assert len(ask(tmp_path, approval=True)[1]) == 3
+
+
+def test_a_decision_about_a_training_counts_for_the_calls_of_each_step(tmp_path):
+    steps = [checked(vector_study(course="train", steps=2, step=each)) for each in (1, 2)]
+    rules = {"approval": True, "public_labels": frozenset("y")}
+    approvals, check = Approvals(tmp_path / "approvals"), checked_by(tmp_path, rules)
+    known, request = allowed_as(steps[0]), pb.ContactRequest(study=steps[1].encode())
+    caller = Peer(steps[1].coordinator, "coordinator")
+    with pytest.raises(ApprovalPending):
+        approvals.require(steps[0], "node-0", identity=known)
+    approvals.decide(known.hex(), ACCEPTED)
+    with lying("process", greet_or_fail=lambda *parts: asyncio.sleep(0, "9.9.9")):
+        assert asyncio.run(check.answer(request, caller)).contacted
+        approvals.decide(known.hex(), REJECTED, "not this year")
+        with pytest.raises(PolicyRefused, match="not this year"):
+            asyncio.run(check.answer(request, caller))

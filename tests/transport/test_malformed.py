@@ -274,6 +274,33 @@ def test_other_names_are_refused_in_one_short_line(names, folder):
     assert "\n" not in caught.value.message and len(caught.value.message) < 700
 
 
+SIGNED = "umpc:signed-in?person=p&institution=i"
+
+
+@pytest.mark.parametrize(
+    ("uris", "reason"),
+    [
+        (["umpc:signed-in?"], "sign-in in a certificate is malformed"),
+        (["umpc:signed-in?person=p"], "sign-in in a certificate is malformed"),
+        ([f"{SIGNED}&study=a"], "sign-in in a certificate is malformed"),
+        ([f"{SIGNED}&node=n"], "sign-in in a certificate is malformed"),
+        ([SIGNED, SIGNED], "sign-in in a certificate is malformed"),
+        ([SIGNED, "umpc://a"], "expected exactly"),
+        ([SIGNED], "expected exactly"),
+    ],
+)
+def test_a_sign_in_of_another_form_or_of_another_role_is_refused(uris, reason, folder):
+    """It is for coordinators; a node's certificate has none."""
+    role = "node" if uris == [SIGNED] else "coordinator"
+    own = [x509.DNSName(f"{name}.{role}.umpc") for name in ("a", "any")]
+    names = [*own, *map(x509.UniformResourceIdentifier, uris)]
+    cert = _certificate(
+        ec.generate_private_key(ec.SECP256R1()), names=x509.SubjectAlternativeName(names)
+    )
+    with pytest.raises(CertificateError, match=reason):
+        names_of(cert)
+
+
 def test_the_name_any_is_refused():
     key = ec.generate_private_key(ec.SECP256R1())
     cert = _certificate(key, names=_names("any.node.umpc", "any.node.umpc"), common="any")

@@ -37,6 +37,17 @@ def test_a_certificate_stays_revoked_since_its_first_list(authority, site):
     serial = serial_of(site("a"))
     authority.revoke({serial}, now=NOW)
     assert authority.revoke({serial}, now=LATER).serials[serial] == NOW
+    assert authority.revoke(set(), now=LATER).serials[serial] == NOW
+
+
+def test_the_authority_knows_the_last_revocation_beside_the_first(authority, site):
+    first, second = serial_of(site("a")), serial_of(site("b"))
+    authority.revoke({first, second}, now=NOW)
+    assert authority.last_revocation("a", "node") == NOW
+    authority.revoke({first}, now=LATER)
+    assert authority.last_revocation("a", "node") == LATER
+    assert authority.last_revocation("b", "node") == NOW
+    assert authority.last_revocation("c", "node") is None
 
 
 def test_no_list_is_none(authority):

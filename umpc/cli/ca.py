@@ -145,6 +145,12 @@ def sign(
     asked_name, asked_role = names_of(load_request(csr))
     was_revoked = signer.last_is_revoked(asked_name, asked_role)
     cert = signer.sign(csr, name=name or asked_name, role=role or asked_role, days=days)
+    if signer.signs_in(asked_name, asked_role):
+        click.echo(
+            f"WARNING      {asked_name!r} signs in at an institution, with a limit of studies: "
+            "this certificate has none",
+            err=True,
+        )
     if was_revoked:
         click.echo(f"WARNING      the former certificate of {asked_name!r} was revoked", err=True)
     write_public(out, cert)
@@ -206,10 +212,12 @@ def revoke(authority: Path, which: str, role: str | None, days: int) -> None:
       umpc ca revoke --authority authority hospital-a
     """
 
-    signer = Authority.open(authority)
-    serials = {signer.adopt(Path(which))} if Path(which).is_file() else None
-    serials = serials or signer.issued.find(which, role)
-    revoked = signer.revoke(serials, days=days)
+    office = EnrolmentOffice(authority)
+    signer = office.authority
+    with office.register.locked():  # nobody signs in meanwhile
+        serials = {signer.adopt(Path(which))} if Path(which).is_file() else None
+        serials = serials or signer.issued.find(which, role)
+        revoked = signer.revoke(serials, days=days)
     for serial in sorted(serials):
         click.echo(f"revoked      {signer.issued.describe(serial)}")
     _describe_list(revoked)
@@ -230,8 +238,11 @@ def crl(authority: Path, days: int) -> None:
       umpc ca crl --authority authority
     """
 
-    signer = Authority.open(authority)
-    _describe_list(signer.revoke(set(), days=days))
+    office = EnrolmentOffice(authority)
+    signer = office.authority
+    with office.register.locked():  # a revocation meanwhile would not be on the list
+        revoked = signer.revoke(set(), days=days)
+    _describe_list(revoked)
     click.echo(f"give {signer.list_path} to every site, into the folder with its ca.pem")
 
 

@@ -25,6 +25,7 @@ from umpc.enrolment import site_side
 from umpc.enrolment.authority_side import EnrolmentOffice, Waiting
 from umpc.enrolment.listener import EnrolmentDesk, listening
 from umpc.enrolment.register import members_of, to_toml
+from umpc.enrolment.sign_in import SignInOffice, SignInRequest, token_for
 from umpc.enrolment.site_side import LISTENING_DAYS, ask, listening_tls, wait_until_admitted
 from umpc.enrolment.texts import AdmissionText, Invitation, Request, grouped
 from umpc.errors import CertificateError, ConfigError
@@ -33,6 +34,7 @@ from umpc.node.template import configured
 from umpc.transport.addresses import HubAddress, parse_hub, split_address
 from umpc.transport.certificates import ROLES, clock, fingerprint, is_name, load_certificate
 from umpc.transport.files import read_file, write_public
+from umpc.transport.identity import certificate_in
 
 ROLE = click.Choice(ROLES)
 AUTHORITY = click.option(
@@ -74,12 +76,14 @@ def enrol() -> None:
     show_default=True,
     help="Address to listen on, HOST:PORT; port 0 takes any free port.",
 )
-def listen(authority: Path, address: str) -> None:
+@click.option("--sign-in", type=FILE, help="Institutions whose sign-in counts (docs/sign_in.md).")
+def listen(authority: Path, address: str, sign_in: Path | None) -> None:
     """Take the requests of invited sites over the network, until Ctrl-C or SIGTERM.
 
     A request waits until a person approves it with `umpc enrol approve NAME`. This process signs
     nothing, and has the authority's key only for a moment at its start. It must be started again
-    after 30 days.
+    after 30 days. With --sign-in it signs, by itself, requests of coordinators who have signed in
+    at an institution of that file, and uses the authority's key for that.
 
     \b
     Example:
@@ -92,7 +96,8 @@ def listen(authority: Path, address: str) -> None:
     done = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: done.set())
-    with listening(EnrolmentDesk(authority), tls.context, address) as place:
+    office = SignInOffice(authority, sign_in) if sign_in else None
+    with listening(EnrolmentDesk(authority, office), tls.context, address) as place:
         click.echo(f"ready: authority on {place}")
         sys.stdout.flush()
         is_ended = done.wait((tls.until - clock()).total_seconds())
@@ -135,6 +140,51 @@ def members(authority: Path) -> None:
 
     now = clock()
     click.echo(to_toml(members_of(authority, now), now), nl=False)
+
+
+@enrol.command("sign-in")
+@click.option("--name", required=True, help="The coordinator's name, as the authority lists it.")
+@click.option("--institution", required=True, help="Its name in the authority's file.")
+@click.option("--issuer", required=True, help="The institution's OpenID Connect, https://…")
+@click.option("--client", default="umpc", show_default=True, help="umpc's name at the issuer.")
+@click.option("--authority", "address", required=True, help="HOST:PORT of `umpc enrol listen`.")
+@click.option(
+    "--ca", type=FILE, help="The authority's ca.pem, compared by telephone. Needed the first time."
+)
+@click.option(
+    "--folder",
+    type=FOLDER,
+    default=Path("coordinator"),
+    show_default=True,
+    help="The coordinator's identity.",
+)
+def sign_in_(
+    name: str,
+    institution: str,
+    issuer: str,
+    client: str,
+    address: str,
+    ca: Path | None,
+    folder: Path,
+) -> None:
+    """Sign in at an institution, and get a coordinator's certificate for hours.
+
+    It prints an address for the browser of this machine. The authority names in the certificate the
+    person, the institution, and the studies that may be asked.
+
+    \b
+    Example:
+      umpc enrol sign-in --name alice --institution st-mary \\
+        --issuer https://login.st-mary.example --authority authority.example.org:7101 --ca ca.pem
+    """
+    pinned = certificate_in(ca or folder / "ca.pem")
+    csr = site_side.sign_in_request(folder, name, pinned)
+    _say("open this address in a browser of this machine, and sign in there:")
+    token = token_for(csr, issuer, client, _say)
+    place = Invitation(name, "coordinator", pinned, b"", "", address)
+    answer = ask(place, SignInRequest(csr, institution, token))
+    assert answer.admission is not None  # no person decides
+    _finish(folder, folder, answer.admission)
 
 
 # --- invitations and admissions -------------------------------------------------------------------
@@ -357,6 +407,11 @@ def _show(waiting: Waiting) -> None:
     if waiting.revoked:
         _say(f"WARNING      the former certificate of {entry.name!r} was revoked: admit the site")
         _say("             only if it is a member again, and has a new key")
+    if waiting.signs_in:
+        _say(
+            f"WARNING      {entry.name!r} signs in at an institution, with a limit of studies: this"
+        )
+        _say("             certificate has none, and lasts for --days")
     for until in waiting.former:
         _say(f"note         another key of {entry.name!r} has a certificate until {until}: revoke")
         _say("             it with `umpc ca revoke` if the site has lost that key")

@@ -203,7 +203,15 @@ def prepare(file: Path, style: str, quiet: bool) -> None:
     help="Compare the study's fields with this table of your own, and do nothing else: a CSV or "
     "Parquet file, or a node's configuration, whose [data] then counts.",
 )
-def check(file: Path, records: str | None, contact: bool, table: Path | None) -> None:
+@click.option(
+    "--coordinator",
+    metavar="NAME",
+    help="Who will ask it. Then no certificate is needed: an authority's keeper may read the "
+    "study and its hash.",
+)
+def check(
+    file: Path, records: str | None, contact: bool, table: Path | None, coordinator: str | None
+) -> None:
     """Say what the study in FILE computes, before it runs.
 
     No node is asked to take part. The command shows the kernel, its range and sensitivity, the
@@ -221,6 +229,7 @@ def check(file: Path, records: str | None, contact: bool, table: Path | None) ->
     \b
     umpc study check study.toml --records 303,294,200 --contact
     umpc study check study.toml --table node.toml
+    umpc study check study.toml --coordinator alice
     """
     from umpc.api.study import ProposedStudy
 
@@ -228,7 +237,10 @@ def check(file: Path, records: str | None, contact: bool, table: Path | None) ->
         _compare(file, table)
         return
     study = ProposedStudy.load(file)
-    _warn_of_dates(study)
+    if coordinator:
+        study.document = study.file.study(coordinator)
+    else:
+        _warn_of_dates(study)
     for label, text in study.check():
         echo_row(label, text)
     if records is not None:

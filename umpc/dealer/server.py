@@ -66,7 +66,7 @@ from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.protocols.base.protocol import AnsweringDealer, CheckingDealer, Dealing
 from umpc.protocols.people.terms import survey_of, terms_of
-from umpc.protocols.registry import attempt_of, decode_study, load_all, protocol_of
+from umpc.protocols.registry import allowed_as, attempt_of, decode_study, load_all, protocol_of
 from umpc.study.attempt import check_agreed, check_members, check_openings
 from umpc.study.document import Study
 from umpc.study.messages import Frame
@@ -181,13 +181,15 @@ class DealerServer(Greeted, rpc.DealerServicer):
 
     async def OpenPeople(self, requests: object, context: AnyContext) -> None:
         """Draw the secrets of all places of a study of people."""
-        caller = peer_of(context).name
+        peer = peer_of(context)
+        caller = peer.name
         try:
             people, first = self._people_here(), await read(context)
             study = survey_of(decode_study(b"" if first is None else first.study))
             self._check_own(study)
             if study.coordinator != caller:
                 raise StudyError(f"this is a study of {study.coordinator!r}, and {caller!r} called")
+            peer.check_study(allowed_as(study))
             most = KEY_BYTES * terms_of(study).places
             places = pulled(context, caller, attrgetter("keys"), most)
             await told(context, "secrets", lambda _: people.open_study(study, places))
@@ -509,6 +511,7 @@ class AskedAttempt:
                     culprit=caller.name,
                     step="evaluate",
                 )
+            caller.check_study(allowed_as(study))
             if self._asking is None:
                 # a task of its own: it goes on if this call ends
                 self._asking = asyncio.create_task(self._ask(questions))

@@ -15,4 +15,5 @@ decision, and finishes.
 | `authority_side.py` | invite, receive a request, approve it |
 | `site_side.py` | join, ask a listening authority, and finish |
 | `listener.py` | the listening authority |
+| `sign_in.py` | a coordinator's certificate for hours, against its institution's ID token |
 """

@@ -37,6 +37,7 @@ from umpc.errors import CertificateError, ConfigError
 from umpc.transport.authority import DAYS, Authority
 from umpc.transport.certificates import (
     NEW_AUTHORITY,
+    SignedIn,
     check_name,
     check_validity,
     clock,
@@ -55,13 +56,15 @@ class Waiting:
     """A request that waits for a person's decision.
 
     former: the dates of valid certificates that the process has for another key. revoked: the
-    latest certificate of the process is revoked.
+    latest certificate of the process is revoked. signs_in: the process got certificates for hours,
+    with a limit of studies, and this one would have no limit.
     """
 
     enrolment: Enrolment
     fingerprint: str
     former: tuple[str, ...]
     revoked: bool
+    signs_in: bool
 
 
 class EnrolmentOffice:
@@ -146,8 +149,10 @@ class EnrolmentOffice:
             and not (revoked and cert.serial_number in revoked)
             and key_digest(p256_key_of(cert)) != own
         ]
-        last_is_revoked = self.authority.last_is_revoked(entry.name, entry.role)
-        return Waiting(entry, request.fingerprint, tuple(former), last_is_revoked)
+        names = entry.name, entry.role
+        last_is_revoked = self.authority.last_is_revoked(*names)
+        signs_in = self.authority.signs_in(*names)
+        return Waiting(entry, request.fingerprint, tuple(former), last_is_revoked, signs_in)
 
     def approve(self, waiting: Waiting, fingerprint: str, *, days: int = DAYS) -> AdmissionText:
         """Sign a request whose fingerprint a person has compared.
@@ -172,6 +177,24 @@ class EnrolmentOffice:
             admission = self._admission(cert)
             self._decided(entry, ADMITTED, admission.encode())
         return admission
+
+    def admit_signed_in(
+        self, csr: bytes, name: str, hours: float, signed_in: SignedIn
+    ) -> AdmissionText:
+        """Sign the request (PEM) of a coordinator whose token was checked (`sign_in.py`).
+
+        Raises: CertificateError, as `Authority.sign`.
+        """
+        return self._admission(
+            self.authority.sign(
+                csr,
+                name=name,
+                role="coordinator",
+                days=hours / 24,
+                now=self._now(),
+                signed_in=signed_in,
+            )
+        )
 
     def decline(self, entry: Enrolment) -> None:
         """Refuse a request. Its invitation no longer counts. Raises: CertificateError."""

@@ -3,7 +3,8 @@
     POST /enrol    the text of a request    →    {"state": "asked" | "admitted" | "declined", …}
 
 A person approves in another process, with `umpc enrol approve`. This process therefore signs
-nothing: it has no key of the authority in its memory, only the register's files.
+nothing: it has no key of the authority in its memory, only the register's files. With a
+`SignInOffice` it also takes coordinators' sign-ins, and signs those (`sign_in.py`).
 
 *What a stranger gains.* Nothing is recorded without the proof of an invitation's code, and every
 refusal has the same words. A call has a limit on its bytes and on its seconds, and a place has one
@@ -15,6 +16,10 @@ fail.
 A code has 128 bits, so nobody guesses one. The limits keep a stranger from taking all threads of
 the listener, and make a wrong code rare enough for a person to read each line of the log. A place
 is an IPv4 address, or the first 48 bits of an IPv6 address: one connection has no more of them.
+
+All people of an institution may have one address. So no failure of one, of a code or of a sign-in,
+keeps another from signing in. A token is signed, so nobody finds one by trying many. The log tells
+a few failed sign-ins of one place in an hour.
 """
 
 from __future__ import annotations
@@ -41,6 +46,7 @@ from umpc.enrolment.register import (
     RequestReceiver,
     members_of,
 )
+from umpc.enrolment.sign_in import SignInOffice, SignInRequest
 from umpc.enrolment.texts import Request
 from umpc.errors import CertificateError, ConfigError, UmpcError
 from umpc.local_server import LocalCall, LocalServer, hang_up_after
@@ -61,15 +67,36 @@ CALL_SECONDS = 20
 
 
 class EnrolmentDesk:
-    """The listener's answers, without a socket. Args: folder: of the authority."""
+    """The listener's answers, without a socket.
 
-    def __init__(self, folder: Path):
+    Args: folder: of the authority. sign_in: signs who has signed in; None refuses them.
+    """
+
+    def __init__(self, folder: Path, sign_in: SignInOffice | None = None):
         self._folder = folder
+        self._sign_in = sign_in
         self._receiver = RequestReceiver(Register(folder / "enrolments"))
         self._told: set[str] = set()
 
-    def answer(self, request: Request) -> dict[str, Any]:
-        """Return the answer to a request. Raises: CertificateError."""
+    def is_sign_in(self, text: str) -> bool:
+        """Whether a text from the network is for the sign-in, as far as its beginning tells."""
+        return self._sign_in is not None and text.startswith(f"umpc-{SignInRequest.KIND}-")
+
+    def read(self, text: str) -> Request | SignInRequest:
+        """Return a text from the network. Raises: CertificateError, ConfigError."""
+        if self.is_sign_in(text):
+            return SignInRequest.decode(text)
+        request = Request.decode(text)
+        _ = request.names  # checks the signature
+        return request
+
+    def answer(self, request: Request | SignInRequest) -> dict[str, Any]:
+        """Return the answer to a request. Raises: CertificateError, PeerUnavailable."""
+        if isinstance(request, SignInRequest):
+            assert self._sign_in is not None  # `read`
+            admission = self._sign_in.admit(request).encode()
+            log.info("signed in: %s", request.institution)
+            return {"state": ADMITTED, "admission": admission, "members": []}
         entry = self._receiver.answer(request)
         self._tell(entry, request)
         if entry.state == ADMITTED:
@@ -166,25 +193,32 @@ class _Handler(LocalCall):
         if self.path != PATH or not 0 < len(content) <= MOST_BYTES:
             self._refuse(HTTPStatus.BAD_REQUEST, f"POST {PATH} with a request's text was expected")
             return
+        text = content.decode("ascii", "replace")
+        is_sign_in = self.server.desk.is_sign_in(text)
+        if not is_sign_in and not self.server.visits.may_try(
+            self.client_address[0], time.monotonic()
+        ):
+            self._refuse(HTTPStatus.FORBIDDEN, "too many wrong codes came from here: wait an hour")
+            return
         try:
-            request = Request.decode(content.decode("ascii", "replace"))
-            _ = request.names  # checks the signature
+            request = self.server.desk.read(text)
         except (CertificateError, ConfigError) as error:
-            self._failed(error)
+            self._failed(error, is_sign_in)
             return
         try:
             self._answer(HTTPStatus.OK, self.server.desk.answer(request))
         except UmpcError as error:
             if error.culprit is not None:
-                self._failed(error)
+                self._failed(error, is_sign_in)
                 return
-            log.error("%s", error.message)  # of the authority's own files
-            self._refuse(HTTPStatus.INTERNAL_SERVER_ERROR, "the authority's files are unusable")
+            log.error("%s", error.message)  # of the authority's own files, or an institution's keys
+            self._refuse(HTTPStatus.INTERNAL_SERVER_ERROR, "the authority cannot answer now")
 
-    def _failed(self, error: UmpcError) -> None:
+    def _failed(self, error: UmpcError, is_sign_in: bool) -> None:
         """Refuse a request that proves nothing, and count it for its place."""
-        self.server.visits.failed(self.client_address[0], time.monotonic())
-        log.warning("refused a request from %s: %s", self.client_address[0], error.message)
+        place = self.client_address[0]
+        if self.server.visits.failed(place, time.monotonic(), is_sign_in=is_sign_in):
+            log.warning("refused a request from %s: %s", place, error.message)
         self._refuse(HTTPStatus.FORBIDDEN, error.message)
 
     def _refuse(self, status: HTTPStatus, message: str) -> None:
@@ -208,11 +242,15 @@ MOST_PLACES = 4096
 
 @dataclass
 class _Caller:
-    """open: calls that have not ended. calls, failures: their times in seconds."""
+    """open: calls that have not ended. calls, failures, sign_ins: their times in seconds.
+
+    failures: of codes. sign_ins: those that failed, and that the log tells.
+    """
 
     open: int = 0
     calls: deque[float] = field(default_factory=lambda: deque(maxlen=CALLS))
     failures: deque[float] = field(default_factory=lambda: deque(maxlen=FAILURES))
+    sign_ins: deque[float] = field(default_factory=lambda: deque(maxlen=FAILURES))
 
 
 class Visits:
@@ -231,8 +269,6 @@ class Visits:
                 return False
             if _is_full(place.calls, now - CALLS_SECONDS):
                 return False
-            if _is_full(place.failures, now - FAILURES_SECONDS):
-                return False
             place.calls.append(now)
             place.open += 1
             self._open += 1
@@ -244,10 +280,20 @@ class Visits:
             self._place(address).open -= 1
             self._open -= 1
 
-    def failed(self, address: str, now: float) -> None:
-        """Count a request that proved no code."""
+    def may_try(self, address: str, now: float) -> bool:
+        """Whether a code from this address is looked at."""
         with self._lock:
-            self._place(address).failures.append(now)
+            return not _is_full(self._place(address).failures, now - FAILURES_SECONDS)
+
+    def failed(self, address: str, now: float, *, is_sign_in: bool = False) -> bool:
+        """Count a request that proved no code, or no sign-in. Returns: whether the log tells it."""
+        with self._lock:
+            place = self._place(address)
+            times = place.sign_ins if is_sign_in else place.failures
+            if _is_full(times, now - FAILURES_SECONDS):
+                return False
+            times.append(now)
+            return True
 
     def _place(self, address: str) -> _Caller:
         key = _key(address)

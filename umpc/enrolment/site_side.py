@@ -39,6 +39,7 @@ from umpc.enrolment.texts import (
     AdmissionText,
     Invitation,
     Request,
+    Text,
     are_same_digits,
     authority_of,
     grouped,
@@ -93,6 +94,16 @@ def join(
     csr = load_request(read_file(folder / "request.csr", JOIN_FIRST))
     request = Request(csr.public_bytes(form.Encoding.DER), address)
     return request.proven_by(invitation.code) if invitation else request
+
+
+def sign_in_request(folder: Path, name: str, authority_der: bytes) -> bytes:
+    """Make a new request (DER) of a coordinator, of the key in its folder, and pin the authority.
+
+    Raises: CertificateError, ConfigError.
+    """
+    _pin(folder, authority_der)
+    path = authority.request(name, "coordinator", folder)
+    return load_request(read_file(path, JOIN_FIRST)).public_bytes(form.Encoding.DER)
 
 
 def _has_request(folder: Path, name: str, role: str) -> bool:
@@ -210,7 +221,7 @@ class EnrolmentAnswer:
     members: tuple[ConsortiumMember, ...] = ()
 
 
-def ask(invitation: Invitation, request: Request) -> EnrolmentAnswer:
+def ask(invitation: Invitation, request: Text) -> EnrolmentAnswer:
     """Send a request to the invitation's authority, and return its answer.
 
     Raises: PeerUnavailable if nobody answers. CertificateError if somebody else answers, or if the

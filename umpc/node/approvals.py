@@ -159,14 +159,13 @@ class Approvals:
                 f"it: {digits}",
             )
 
-    def is_accepted(self, study: Study, node: str) -> bool:
-        """Whether a person accepted the study, which may be unknown.
+    def is_accepted(self, identity: bytes, node: str) -> bool:
+        """Whether a person accepted a study, which may be unknown. Args: identity: as `require`.
 
         Raises: PolicyRefused with the reason of a rejection.
         """
-        known = study.whole.hash.hex()
         with self._transaction() as db:
-            return _is_accepted(_select(db, "hash = ?", known), node)
+            return _is_accepted(_select(db, "hash = ?", identity.hex()), node)
 
     def entries(self) -> list[Entry]:
         """Return all studies, the first that was proposed first."""

@@ -64,7 +64,7 @@ from umpc.node.told_order import VARIABLE, tell_order
 from umpc.people.linked import keys_digest
 from umpc.protocols.people.split import split_of
 from umpc.protocols.people.terms import columns_of, survey_of, terms_of
-from umpc.protocols.registry import protocol_of
+from umpc.protocols.registry import allowed_as, protocol_of
 from umpc.study.computation import former_hashes
 from umpc.study.document import Study
 from umpc.study.parts import Person
@@ -411,11 +411,8 @@ class Admission:
         Args: approval: a person must have accepted it, too.
         Raises: PolicyRefused, ApprovalPending.
         """
-        protocol = protocol_of(study)
-        course = protocol.course(study)
-        identity = course.id if course else b""
-        shown = protocol.approved_as(study)
-        self.approvals.require(shown, self.name, approval=approval, identity=identity)
+        shown = protocol_of(study).approved_as(study)
+        self.approvals.require(shown, self.name, approval=approval, identity=allowed_as(study))
 
     def _people_of(self, study: Study) -> PeopleStore | None:
         """Return where the site keeps its share of a study's table; None for a study of records."""

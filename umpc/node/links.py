@@ -27,7 +27,7 @@ from umpc.node.standing import StandingWith
 from umpc.node.starts import Starts
 from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
-from umpc.protocols.registry import decode_study, protocol_of
+from umpc.protocols.registry import allowed_as, decode_study, protocol_of
 from umpc.study.document import Study
 from umpc.study.parts import Participant
 from umpc.transport.addresses import is_behind_hub
@@ -35,7 +35,7 @@ from umpc.transport.greeting import greet_or_fail
 from umpc.transport.identity import Identity
 from umpc.transport.patience import time_limit
 from umpc.transport.status import refusal_of
-from umpc.transport.tls import Context, node_stub, read
+from umpc.transport.tls import Context, Peer, node_stub, read
 
 HELLO_SECONDS = 60
 """Seconds that a busy caller may take to say for which attempt it calls.
@@ -227,7 +227,7 @@ class ContactCheck:
         self._rules_for = rules_for
         self._turn = asyncio.Lock()
 
-    async def answer(self, request: pb.ContactRequest, caller: str) -> pb.ContactReply:
+    async def answer(self, request: pb.ContactRequest, caller: Peer) -> pb.ContactReply:
         """Call the processes of a study.
 
         Raises: StudyError, EncodingError, VersionMismatch for the study; PolicyRefused,
@@ -245,17 +245,17 @@ class ContactCheck:
             reply.contacted.append(_contacted(participant.name, answer))
         return reply
 
-    def _admit(self, study: Study, caller: str) -> None:
+    def _admit(self, study: Study, caller: Peer) -> None:
         name = self._identity.name
-        if study.coordinator != caller:
+        if study.coordinator != caller.name:
             raise StudyError(
-                f"the study's coordinator is {study.coordinator!r}, and {caller!r} asked {name} "
-                f"about it; name the coordinator as in its certificate"
+                f"the study's coordinator is {study.coordinator!r}, and {caller.name!r} asked "
+                f"{name} about it; name the coordinator as in its certificate"
             )
+        caller.check_study(allowed_as(study))
         policy, approvals = self._rules_for(study)
         policy.check(study, name)
-        shown = protocol_of(study).approved_as(study)
-        if not approvals.is_accepted(shown, name) and policy.approval:
+        if not approvals.is_accepted(allowed_as(study), name) and policy.approval:
             raise ApprovalPending(
                 f"{name} calls nobody for a study that its administrator has yet to accept "
                 "(approval under [policy]); run the study, which then waits there, and check "

@@ -39,7 +39,7 @@ from umpc.protocols.people.terms import (
     points_of,
     survey_of,
 )
-from umpc.protocols.registry import check_new_run, decode_study, delta_of
+from umpc.protocols.registry import allowed_as, check_new_run, decode_study, delta_of
 from umpc.study.document import Study, dealer_of
 from umpc.study.sizes import Sizes
 from umpc.transport.blocking import KEY_BYTES, progress, pulled, told
@@ -47,7 +47,7 @@ from umpc.transport.connections import MAX_FRAME
 from umpc.transport.identity import Identity, credentials_of
 from umpc.transport.status import refusal_of
 from umpc.transport.stream import RpcStream, as_received
-from umpc.transport.tls import AnyContext, dealer_stub, peer_of, read
+from umpc.transport.tls import AnyContext, Peer, dealer_stub, peer_of, read
 
 log = logging.getLogger("umpc.people")
 LEAST_LIST = 1024
@@ -99,7 +99,8 @@ class PeopleCalls:
             await told(context, "places", lambda _: store.open_study(study, keys))
             await self._fetch(study, store, context)
             key, signature = await asyncio.to_thread(store.opened, study.hash)
-            await call.record(about("opened", study, call.caller))
+            who = str(call.peer.signed_in or "")
+            await call.record(about("opened", study, call.caller, who))
             opened = pb.PeopleOpened(
                 box_key=key,
                 certificate=credentials_of(self.identity).certificate,
@@ -228,7 +229,7 @@ class PeopleCalls:
     @asynccontextmanager
     async def _answering(self, context: AnyContext, step: str) -> AsyncIterator[_Call]:
         """One call: its failure ends it with a typed status, and is in log and audit trail."""
-        call = _Call(peer_of(context).name)
+        call = _Call(peer_of(context))
         try:
             yield call
         except UmpcError as error:
@@ -248,8 +249,9 @@ class PeopleCalls:
 class _Call:
     """One call of a coordinator, and the study that it is about, as soon as that is known."""
 
-    def __init__(self, caller: str):
-        self.caller = caller
+    def __init__(self, caller: Peer):
+        self.caller = caller.name
+        self.peer = caller
         self.study: Study | None = None
         self.dataset: Dataset | None = None
 
@@ -266,6 +268,7 @@ class _Call:
                 "called: only the study's own coordinator may",
                 culprit=self.caller,
             )
+        self.peer.check_study(allowed_as(self.known))
 
     async def record(self, row: AuditRow) -> None:
         """Append a row to the audit trail, on disk when it returns. Raises: AuditError."""

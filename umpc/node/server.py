@@ -158,13 +158,14 @@ class NodeServer(PeopleCalls, Greeted, rpc.NodeServicer):
     async def Contact(self, request: pb.ContactRequest, context: AnyContext) -> pb.ContactReply:
         """Call the other processes of a study, and say which of them answer."""
         try:
-            return await self._contact.answer(request, peer_of(context).name)
+            return await self._contact.answer(request, peer_of(context))
         except UmpcError as error:
             await context.abort(*status_of(error))
 
     async def Study(self, requests: object, context: StudyContext) -> None:
         """Run one study of a coordinator, from its proposal to its end."""
-        coordinator = peer_of(context).name
+        caller = peer_of(context)
+        coordinator = caller.name
         inbox: asyncio.Queue[m.CoordinatorMessage] = asyncio.Queue(maxsize=4)
 
         async def receive() -> m.CoordinatorMessage:
@@ -183,7 +184,14 @@ class NodeServer(PeopleCalls, Greeted, rpc.NodeServicer):
             except grpc.aio.BaseError as error:
                 raise lost(coordinator, stream.step) from error
 
-        stream = CoordinatorStream(self.identity.name, coordinator, inbox.get, send)
+        stream = CoordinatorStream(
+            self.identity.name,
+            coordinator,
+            inbox.get,
+            send,
+            caller.signed_in,
+            lambda: peer_of(context, revoked=self.identity.latest().revoked),
+        )
         first = self._sites[self.datasets.first.name]
         run = RunContext(first, stream, self.site_of)
         with logs.about(stream.place, f"node {self.identity.name}"):
@@ -238,12 +246,17 @@ class NodeServer(PeopleCalls, Greeted, rpc.NodeServicer):
     def _give_up(self, run: RunContext) -> None:
         """Drop what the run held: its coordinator says that no node has charged for it.
 
-        Whoever else proposes the study, which many processes know, drops nothing.
+        Whoever else proposes the study, which many processes know, drops nothing. A coordinator
+        whose certificate lists other studies does not either.
         """
-        if run.stream.proposed is None or run.stream.proposed.coordinator != run.stream.coordinator:
+        if run.stream.proposed is None:
             return
         try:
-            run.site.ledger.drop(run.stream.proposed.whole.hash)
+            run.stream.check_caller()
+        except UmpcError:
+            return  # the run says so
+        try:
+            run.site.ledger.drop(run.study.whole.hash)
         except LedgerError as error:
             log.warning("what the study held stays until its time is up: %s", error.message)
 

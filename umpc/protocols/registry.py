@@ -250,6 +250,16 @@ def decode_study(data: bytes, *, stored: bool = False) -> Study:
     return checked(decode_document(data, kinds, stored=stored))
 
 
+def allowed_as(study: Study) -> bytes:
+    """The hash under which a person, or a certificate, allows a study, 32 bytes.
+
+    All steps of a course have one, and a study of people has one whoever comes.
+    """
+    protocol = protocol_of(study)
+    course = protocol.course(study)
+    return course.id if course else protocol.approved_as(study).whole.hash
+
+
 class _OfStudy(msgspec.Struct):
     """The part of evidence that says of which study it is."""
 

@@ -12,6 +12,9 @@ Every function takes `now` as an argument and reads the clock only if it is left
 *Issued.* The certificates that an authority issued, one file each, in the folder `issued` of its
 own.
 
+Those of coordinators who signed in (`umpc/enrolment/sign_in.py`) last for hours, so the record
+keeps them until then, or for good once they are revoked.
+
 The record makes it possible to revoke all certificates of a name, and to refuse a new certificate
 for a key that was revoked. Certificates of an authority of umpc 0.2.0 or older are not in it until
 one of them is revoked by its file.
@@ -20,7 +23,8 @@ one of them is revoked by its file.
 from __future__ import annotations
 
 import re
-from datetime import datetime, timedelta
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from cryptography import x509
@@ -35,6 +39,7 @@ from umpc.transport.certificates import (
     Key,
     PublicKey,
     Revoked,
+    SignedIn,
     alternative_names,
     check_name,
     check_validity,
@@ -47,6 +52,7 @@ from umpc.transport.certificates import (
     load_request,
     names_of,
     p256_key_of,
+    signed_in_of,
 )
 from umpc.transport.files import read_file, write_public, write_secret
 from umpc.transport.identity import load_revoked
@@ -64,6 +70,8 @@ class Authority:
         self._key = key
         self.cert = cert
         self.issued = Issued(folder / "issued")
+        self.signed_in = folder / "signed-in"
+        """A file for each coordinator's name that ever signed in at an institution."""
         self.list_path = folder / "crl.pem"
         self.ca_pem = cert.public_bytes(pem.Encoding.PEM)
 
@@ -118,17 +126,24 @@ class Authority:
         return cls(cert, key, Path(folder))
 
     def sign(
-        self, csr: bytes, *, name: str, role: str, days: int = DAYS, now: datetime | None = None
+        self,
+        csr: bytes,
+        *,
+        name: str,
+        role: str,
+        days: float = DAYS,
+        now: datetime | None = None,
+        signed_in: SignedIn | None = None,
     ) -> bytes:
         """Return the certificate (PEM) for the key in a request, and record it.
 
-        Only the key is taken from the request.
+        Only the key is taken from the request. Args: signed_in: who stands behind a coordinator.
 
         Raises: CertificateError if the request is damaged, or if it is for another name, role or
         kind of key, or for the key of a revoked certificate.
         """
         check_name(name, role)
-        if days < 1:
+        if days <= 0:
             raise ConfigError(f"a certificate for {days} days is of no use: expected at least 1")
         check_validity(self.cert, "the authority's own ca.pem", now, NEW_AUTHORITY)
         request = load_request(csr)
@@ -141,7 +156,10 @@ class Authority:
         usages = [ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID.SERVER_AUTH]
         key = p256_key_of(request)
         self._refuse_revoked(key, name)
-        cert = self._signed(name, key, usages, alternative_names(name, role), days, now)
+        names = alternative_names(name, role, signed_in)
+        cert = self._signed(name, key, usages, names, days, now)
+        if signed_in is not None:
+            self.issued.forget_ended(now or clock(), self.revoked())
         self.issued.add(cert)
         return cert.public_bytes(pem.Encoding.PEM)
 
@@ -165,7 +183,7 @@ class Authority:
         key: PublicKey,
         usages: list[x509.ObjectIdentifier],
         names: x509.SubjectAlternativeName,
-        days: int,
+        days: float,
         now: datetime | None,
     ) -> x509.Certificate:
         """Return a certificate that may not sign others, and ends with the authority's own."""
@@ -182,14 +200,38 @@ class Authority:
 
     def _refuse_revoked(self, key: PublicKey, name: str) -> None:
         """Whoever stole a key could use the new certificate too. Raises: CertificateError."""
-        revoked = self.revoked()
-        if revoked is None:
-            return
-        if any(cert.serial_number in revoked for cert in self.issued.of_key(key_digest(key))):
+        if any(p256_key_of(cert) == key for cert, _ in self._revoked_ones()):
             raise CertificateError(
                 f"the request of {name!r} is for the key of a revoked certificate: let the site "
-                "move its key.pem away and make a new one with `umpc enrol join`"
+                "move its key.pem away and make a new one with the same command",
+                culprit=name,
             )
+
+    def _revoked_ones(self) -> Iterator[tuple[x509.Certificate, datetime]]:
+        """Yield each recorded certificate that is revoked, and since when."""
+        revoked = self.revoked()
+        for serial, since in revoked.serials.items() if revoked else ():
+            for cert in self.issued.of(serial):
+                yield cert, since
+
+    def last_revocation(self, name: str, role: str) -> datetime | None:
+        """Return when a certificate of a process was revoked last; None if none was.
+
+        The list keeps the date of the first time. A keeper who readmits a person, and revokes
+        again before there is another certificate, names the same one a second time.
+
+        Raises: CertificateError.
+        """
+        found = [
+            max(since, *self.issued.revocations(cert.serial_number))
+            for cert, since in self._revoked_ones()
+            if names_of(cert) == (name, role)
+        ]
+        return max(found, default=None)
+
+    def signs_in(self, name: str, role: str) -> bool:
+        """Whether a process got certificates for hours, with a limit of studies, so far."""
+        return role == "coordinator" and (self.signed_in / name).exists()
 
     def last_is_revoked(self, name: str, role: str) -> bool:
         """Whether the latest certificate of a process is revoked. Raises: CertificateError."""
@@ -219,6 +261,8 @@ class Authority:
             raise ConfigError(f"a list for {days} days: expected 1 to {CA_DAYS}")
         check_validity(self.cert, "the authority's own ca.pem", now, NEW_AUTHORITY)
         revoked = next_list(self.revoked(), serials, days=days, now=now)
+        for serial in serials:
+            self.issued.note_revocation(serial, revoked.made)
         write_public(self.list_path, sign_revoked(revoked, self.cert, self._key))
         return revoked
 
@@ -327,6 +371,8 @@ def _builder(
 SERIAL = re.compile(r"(0x)?[0-9a-f]{16,40}")
 """A serial number as `umpc ca show` prints it. umpc draws them from 159 bits."""
 HOW = "restore the authority's folder from a backup"
+END = "%Y%m%dT%H%M%SZ"
+"""A time in UTC as a file's name has it: the end of a certificate for hours, or a revocation."""
 
 
 class Issued:
@@ -337,16 +383,44 @@ class Issued:
 
     def add(self, cert: x509.Certificate) -> None:
         """Record a certificate, before it leaves the authority."""
-        path = self._folder / f"{cert.serial_number:040x}.pem"
+        end = f".{cert.not_valid_after_utc:{END}}" if signed_in_of(cert) else ""
+        path = self._folder / f"{cert.serial_number:040x}{end}.pem"
         write_public(path, cert.public_bytes(pem.Encoding.PEM))
+
+    def forget_ended(self, now: datetime, revoked: Revoked | None) -> None:
+        """Remove certificates for hours that have ended, and were not revoked."""
+        for path in self._folder.glob("*.*.pem"):
+            serial, end, _ = path.name.split(".")
+            if end < f"{now:{END}}" and not (revoked and int(serial, 16) in revoked):
+                path.unlink(missing_ok=True)
+
+    def note_revocation(self, serial: int, now: datetime) -> None:
+        """Record that a certificate was revoked, maybe not for the first time."""
+        write_public(self._folder / f"{serial:040x}.{now:{END}}.revoked", b"")
+
+    def revocations(self, serial: int) -> list[datetime]:
+        """Return when a certificate was revoked, as this record knows."""
+        found = self._folder.glob(f"{serial:040x}.*.revoked")
+        return [
+            datetime.strptime(path.suffixes[0], f".{END}").replace(tzinfo=UTC) for path in found
+        ]
 
     def all(self) -> list[x509.Certificate]:
         """Return every recorded certificate. Raises: CertificateError if a file is damaged."""
-        return [load_certificate(path, HOW) for path in sorted(self._folder.glob("*.pem"))]
+        return list(self._read("*.pem"))
 
-    def of_key(self, key: bytes) -> list[x509.Certificate]:
-        """Return the certificates for a key, given by its `key_digest`."""
-        return [cert for cert in self.all() if key_digest(p256_key_of(cert)) == key]
+    def of(self, serial: int) -> list[x509.Certificate]:
+        """Return the recorded certificate of a serial number, if there is one."""
+        return list(self._read(f"{serial:040x}*.pem"))
+
+    def _read(self, pattern: str) -> Iterator[x509.Certificate]:
+        """Read certificates, without those that `forget_ended` removes meanwhile."""
+        for path in sorted(self._folder.glob(pattern)):
+            try:
+                yield load_certificate(path, HOW)
+            except CertificateError:
+                if path.exists() or not path.match("*.*.pem"):
+                    raise
 
     def find(self, which: str, role: str | None = None) -> set[int]:
         """Return the serial numbers that a serial number or a name stands for.

@@ -16,6 +16,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import re
+import urllib.parse
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -29,7 +30,7 @@ from cryptography.hazmat.primitives import serialization as pem
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import NameOID
 
-from umpc.errors import CertificateError, ConfigError
+from umpc.errors import CertificateError, ConfigError, StudyError
 from umpc.transport.files import check_private, read_file
 
 ROLES = ("node", "dealer", "shuffler", "coordinator", "hub")
@@ -146,9 +147,14 @@ def host_name(name: str, role: str) -> str:
     return f"{name}.{role}.umpc"
 
 
-def alternative_names(name: str, role: str) -> x509.SubjectAlternativeName:
-    """Return the DNS names of a certificate or request."""
-    return x509.SubjectAlternativeName([x509.DNSName(host_name(n, role)) for n in (name, "any")])
+def alternative_names(
+    name: str, role: str, signed_in: SignedIn | None = None
+) -> x509.SubjectAlternativeName:
+    """Return the DNS names of a certificate or request, and maybe who has signed in."""
+    names: list[x509.GeneralName] = [x509.DNSName(host_name(n, role)) for n in (name, "any")]
+    if signed_in is not None:
+        names.append(x509.UniformResourceIdentifier(signed_in.uri()))
+    return x509.SubjectAlternativeName(names)
 
 
 def names_of(document: Document) -> tuple[str, str]:
@@ -161,8 +167,11 @@ def names_of(document: Document) -> tuple[str, str]:
         found = list(alternative_names_in(document))
         shown = [each.value for each in found if isinstance(each, x509.DNSName)]
     common = [str(attribute.value) for attribute in subject]
-    if len(common) == 1 and len(found) == 2 and is_name(common[0]):
-        for role in ROLES:
+    rest = 2
+    if isinstance(document, x509.Certificate) and signed_in_of(document) is not None:
+        rest = 3
+    if len(common) == 1 and len(found) == rest and is_name(common[0]):
+        for role in ROLES if rest == 2 else ("coordinator",):
             if shown == [host_name(common[0], role), host_name("any", role)]:
                 return common[0], role
     raise CertificateError(
@@ -184,21 +193,29 @@ def _brief(names: list[str]) -> str:
     return text if len(text) <= 200 else f"{text[:200]}…"
 
 
-def renewal(name: str, role: str) -> str:
+def renewal(cert: x509.Certificate) -> str:
     """Return what renews a process's certificate, as docs/site.md teaches it."""
+    if signed_in_of(cert) is not None:
+        return "sign in again with `umpc enrol sign-in`"
+    name, role = names_of(cert)
     of_role = "" if role == "node" else f" --role {role}"
     return f"renew it with `umpc enrol join --name {name}{of_role}` and `umpc enrol finish`"
 
 
 def check_validity(
-    cert: x509.Certificate, what: str, now: datetime | None = None, how: str = REMAKE
+    cert: x509.Certificate, what: str, now: datetime | None = None, how: str = ""
 ) -> None:
-    """Check that `now` is within the certificate's life. Raises: CertificateError."""
+    """Check that `now` is within the certificate's life.
+
+    Args: how: to get another one; by default as `renewal`. Raises: CertificateError.
+    """
     now = now or clock()
-    with refusing(f"{what} has malformed dates: {how}"):
+    with refusing(f"{what} has malformed dates: {how or REMAKE}"):
         since, until = cert.not_valid_before_utc, cert.not_valid_after_utc
     if now > until:
-        raise CertificateError(f"{what} expired, at {until:%F %R} UTC (now {now:%F %R}): {how}")
+        raise CertificateError(
+            f"{what} expired, at {until:%F %R} UTC (now {now:%F %R}): {how or renewal(cert)}"
+        )
     if now < since:
         raise CertificateError(
             f"{what} is not yet valid, only from {since:%F %R} UTC (now {now:%F %R}): "
@@ -353,6 +370,73 @@ def refusing(message: str) -> Iterator[None]:
 def clock() -> datetime:
     """Return the time now, in UTC."""
     return datetime.now(UTC)
+
+
+# --- signed in ------------------------------------------------------------------------------------
+
+SIGNED_IN = "umpc:signed-in?"
+
+
+@dataclass(frozen=True)
+class SignedIn:
+    """Who stands behind a coordinator's certificate for hours (docs/sign_in.md).
+
+    It is a URI among the names of the certificate: a umpc that does not know it refuses the
+    certificate, and does not take it for one that may ask everything.
+
+    Args:
+        person: the claim `sub` of the institution's token.
+        institution: its name in the authority's file.
+        studies: the hashes of the studies that the person may ask, in hexadecimal. A hash covers
+            statistic, columns, ε, name and nodes; a name alone would be the person's own word.
+    """
+
+    person: str
+    institution: str
+    studies: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"signed in as {self.person!r} of {self.institution!r}"
+
+    def uri(self) -> str:
+        """Return the URI. Raises: ConfigError where a certificate has no room for it."""
+        fields = [("person", self.person), ("institution", self.institution)]
+        text = SIGNED_IN + urllib.parse.urlencode([*fields, *(("hash", s) for s in self.studies)])
+        if len(text) > MAX_DER // 2:
+            raise ConfigError(
+                f"the studies of {self.person!r} fill {len(text)} characters of a certificate: "
+                f"expected at most {MAX_DER // 2}"
+            )
+        return text
+
+    def check(self, study: bytes, coordinator: str) -> None:
+        """Check that the certificate names a study. Args: study: its hash. Raises: StudyError."""
+        if study.hex() not in self.studies:
+            raise StudyError(
+                f"the certificate of {coordinator!r} ({self}) may ask other studies, and not the "
+                f"one of hash {study.hex()}: let the authority's keeper read the study and add its "
+                "hash to the person's studies, and sign in again",
+                culprit=coordinator,
+            )
+
+
+def signed_in_of(cert: x509.Certificate) -> SignedIn | None:
+    """Return who has signed in for a certificate, or None. Raises: CertificateError."""
+    with refusing("the sign-in in a certificate is malformed: " + REMAKE):
+        found = alternative_names_in(cert)
+        values = [each.value for each in found if isinstance(each, x509.UniformResourceIdentifier)]
+        uris = [value for value in values if value.startswith(SIGNED_IN)]
+        if not uris:
+            return None
+        if len(uris) > 1:
+            raise ValueError("one URI of umpc was expected")
+        pairs = urllib.parse.parse_qsl(
+            uris[0].removeprefix(SIGNED_IN), keep_blank_values=True, strict_parsing=True
+        )
+        (first, person), (second, institution), *rest = pairs
+        if (first, second) != ("person", "institution") or any(key != "hash" for key, _ in rest):
+            raise ValueError("other fields were expected")
+        return SignedIn(person, institution, tuple(study for _, study in rest))
 
 
 # --- revoked --------------------------------------------------------------------------------------

@@ -82,7 +82,7 @@ def _check_own(identity: Identity, now: datetime) -> None:
         raise CertificateError(
             f"our own certificate ({identity.role} {identity.name!r}) expired, "
             f"at {identity.not_after:{DATE}} UTC: "
-            f"{renewal(identity.name, identity.role)}",
+            f"{renewal(identity.certificate)}",
             culprit=identity.name,
         )
 
@@ -158,7 +158,7 @@ def _check_theirs(cert: x509.Certificate, name: str, role: str, who: str, now: d
             f"at the address of {who} is {found}, expected {expected}: "
             "check the address, or the name in the study"
         )
-    how = f"let that site {renewal(name, role)}"
+    how = f"let that site {renewal(cert)}"
     check_validity(cert, f"the certificate of {who}", now, how)
 
 

@@ -58,6 +58,7 @@ from umpc.transport.certificates import (
     public_key_of,
     refusing,
     renewal,
+    signed_in_of,
     verify_certificate,
 )
 from umpc.transport.files import check_private, read_file
@@ -237,7 +238,7 @@ def _read_pair(folder: Path, now: datetime | None) -> Identity:
             "authority"
         )
     check_validity(ca, str(ca_path), now, NEW_AUTHORITY)
-    check_validity(cert, str(cert_path), now, renewal(*names_of(cert)))
+    check_validity(cert, str(cert_path), now)
     return Identity(name, role, ca_pem, cert_pem, key_pem, cert.not_valid_after_utc)
 
 
@@ -252,10 +253,13 @@ def _check_role(identity: Identity, path: Path, expected: str | None) -> None:
 def _check_own(identity: Identity) -> None:
     """Check that the own certificate is not revoked. Raises: CertificateError."""
     if identity.revoked is not None and identity.certificate.serial_number in identity.revoked:
+        again = "make a new key and request with `umpc enrol join`"
+        if signed_in_of(identity.certificate) is not None:
+            again = renewal(identity.certificate)
         raise CertificateError(
             f"the certificate of this process ({identity.role} {identity.name!r}) is revoked, so "
             "all others refuse it: ask the authority for the reason, then move key.pem away and "
-            "make a new key and request with `umpc enrol join`",
+            f"{again}",
             culprit=identity.name,
         )
 
@@ -273,8 +277,9 @@ def due(identity: Identity, now: datetime | None = None) -> list[str]:
     now = now or clock()
     found = []
     what = f"the certificate of this process ({identity.role} {identity.name!r})"
-    renew = f"{renewal(identity.name, identity.role)}; no restart is needed"
-    found += _ending(what, identity.not_after, renew, now)
+    renew = f"{renewal(identity.certificate)}; no restart is needed"
+    if signed_in_of(identity.certificate) is None or now > identity.not_after:
+        found += _ending(what, identity.not_after, renew, now)
     authority = parse_certificate(identity.ca_pem, "ca.pem")
     found += _ending("the authority's ca.pem", authority.not_valid_after_utc, NEW_AUTHORITY, now)
     revoked = identity.revoked

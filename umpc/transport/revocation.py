@@ -75,7 +75,10 @@ def next_list(
     days: int = LIST_DAYS,
     now: datetime | None = None,
 ) -> Revoked:
-    """Return the list that follows: the former certificates, which stay on it, and new ones."""
+    """Return the list that follows: the former certificates, which stay on it, and new ones.
+
+    One that is named again stays revoked since its first list.
+    """
     now = (now or clock()).replace(microsecond=0)
     before = former.serials if former else {}
     number = former.number + 1 if former else 1

@@ -38,10 +38,12 @@ from umpc.errors import CertificateError, LocalProtocolError  # noqa: E402
 from umpc.proto.v1 import umpc_pb2_grpc as rpc  # noqa: E402
 from umpc.transport.certificates import (  # noqa: E402
     Revoked,
+    SignedIn,
     check_validity,
     named_certificate,
     names_of,
     refusing,
+    signed_in_of,
 )
 from umpc.transport.identity import Identity  # noqa: E402
 
@@ -54,9 +56,18 @@ class Peer:
 
     name: str
     role: str
+    signed_in: SignedIn | None = None
 
     def __str__(self) -> str:
         return f"{self.role} {self.name!r}"
+
+    def check_study(self, study: bytes) -> None:
+        """Check that the certificate may ask a study, which all but those for hours may.
+
+        Args: study: its hash, as `umpc.protocols.registry.allowed_as`. Raises: StudyError.
+        """
+        if self.signed_in is not None:
+            self.signed_in.check(study, self.name)
 
 
 def server_credentials(identity: Identity, *, public: bool = False) -> grpc.ServerCredentials:
@@ -127,7 +138,7 @@ def _shown_in(context: AnyContext) -> tuple[x509.Certificate, Peer]:
     der = getattr(context, "certificate", None)
     if isinstance(der, bytes):
         cert, name, role = named_certificate(der)
-        return cert, Peer(name, role)
+        return cert, Peer(name, role, signed_in_of(cert))
     shown = list(context.auth_context().get("x509_pem_cert", ()))
     if len(shown) != 1:
         raise CertificateError(
@@ -140,7 +151,7 @@ def _shown_in(context: AnyContext) -> tuple[x509.Certificate, Peer]:
 def _read(pem: bytes) -> tuple[x509.Certificate, Peer]:
     with refusing("a client showed a malformed certificate; refuse the call"):
         cert = x509.load_pem_x509_certificate(pem)
-    return cert, Peer(*names_of(cert))
+    return cert, Peer(*names_of(cert), signed_in_of(cert))
 
 
 def _refuse_if_too_late() -> None:

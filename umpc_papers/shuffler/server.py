@@ -29,7 +29,7 @@ from umpc.failpoints import failpoint
 from umpc.proto import codec
 from umpc.proto.v1 import umpc_pb2 as pb
 from umpc.protocol_version import PROTOCOL
-from umpc.protocols.registry import attempt_of, decode_study, load_all
+from umpc.protocols.registry import allowed_as, attempt_of, decode_study, load_all
 from umpc.study.attempt import Attempt, check_agreed, check_openings
 from umpc.study.document import Study
 from umpc.transport.connections import LATE_SECONDS, of_own_end
@@ -236,7 +236,8 @@ class ShufflerServer(rpc.ShufflerServicer):
         self, request: pb.CollectRequest, context: AnyContext
     ) -> AsyncIterator[pb.CollectReply]:
         """Send the heap of an attempt to the study's coordinator."""
-        caller = peer_of(context).name
+        peer = peer_of(context)
+        caller = peer.name
         run: ShuffleRun | None = None
         try:
             study = await asyncio.to_thread(self._study_of, request.study)
@@ -244,6 +245,7 @@ class ShufflerServer(rpc.ShufflerServicer):
                 raise RemoteProtocolError(
                     f"the study names {study.coordinator!r} as its coordinator", culprit=caller
                 )
+            peer.check_study(allowed_as(study))
             run = self._new_run(study, request.attempt, lambda run: run.is_collected)
             run.collect()
             yield pb.CollectReply(run=run_id(await run.order(), run.attempt))

@@ -19,7 +19,7 @@ from umpc.protocols.people.terms import (
     survey_of,
     terms_of,
 )
-from umpc.protocols.registry import checked, decode_study, find_protocol
+from umpc.protocols.registry import allowed_as, checked, decode_study, find_protocol
 from umpc.study.parts import FieldText, Participant, Person
 from umpc.study.settings import keys_of
 
@@ -32,6 +32,7 @@ def test_a_study_survives_its_bytes_before_and_after_its_people_are_counted():
     for study in (STUDY, counted):
         assert checked(study) is study and decode_study(study.encode()) == study
     assert counted_of(counted).n == 9
+    assert allowed_as(counted) == allowed_as(STUDY) == STUDY.hash
     assert survey_of(counted).encode() == STUDY.encode() != counted.encode()
     assert messages_of(counted) == messages_of(STUDY) and messages_of(STUDY).hash == STUDY.hash
     moved = counted.replaced(nodes=tuple(Participant(each.name, "moved:1") for each in NODES))

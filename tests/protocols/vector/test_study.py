@@ -10,7 +10,7 @@ import pytest
 from tests.support.studies import Entropy, graph_of
 from tests.support.vector import plain_study, sums_by_numpy, vector_study, vector_tables
 from umpc.errors import StudyError
-from umpc.protocols.registry import checked, delta_of, protocol_of
+from umpc.protocols.registry import allowed_as, checked, delta_of, protocol_of
 from umpc.protocols.vector.losses import ALLOWED
 from umpc.protocols.vector.protocol import noise_of_vector, scales_of
 from umpc.protocols.vector.settings import course_of
@@ -134,6 +134,13 @@ def test_all_steps_of_a_course_have_one_identity_and_another_training_has_its_ow
     ids = {course(**changes).id for changes in others}
     assert len(ids) == len(others) and first.id not in ids
     assert protocol_of(vector_study()).course(vector_study()) is None
+
+
+def test_a_person_or_a_certificate_allows_a_course_by_its_identity():
+    facts = {"course": "train", "steps": 5}
+    steps = [vector_study(step=step, name=f"step-{step}", **facts) for step in (1, 2)]
+    assert {allowed_as(each) for each in steps} == {course().id}
+    assert allowed_as(vector_study()) == vector_study().hash
 
 
 def test_without_a_loss_other_kernels_are_another_course():

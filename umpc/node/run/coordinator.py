@@ -13,9 +13,10 @@ from umpc.errors import (
     RemoteProtocolError,
     StepTimeout,
 )
-from umpc.protocols.registry import protocol_of
+from umpc.protocols.registry import allowed_as, protocol_of
 from umpc.study import messages as m
 from umpc.study.document import Study
+from umpc.transport.certificates import SignedIn
 from umpc.transport.patience import time_limit
 
 log = logging.getLogger("umpc.node")
@@ -34,6 +35,8 @@ class CoordinatorStream:
     coordinator: the name in the caller's certificate.
     receive: the coordinator's next message.
     send: one message to the coordinator.
+    signed_in: who stands behind the certificate, if it is one for hours.
+    check_certificate: raises CertificateError once that certificate has ended or was revoked.
     """
 
     def __init__(
@@ -42,9 +45,13 @@ class CoordinatorStream:
         coordinator: str,
         receive: Callable[[], Awaitable[m.CoordinatorMessage]],
         send: Callable[[m.NodeMessage], Awaitable[None]],
+        signed_in: SignedIn | None = None,
+        check_certificate: Callable[[], object] = lambda: None,
     ):
         self.name = name
         self.coordinator = coordinator
+        self.signed_in = signed_in
+        self.check_certificate = check_certificate
         self._receive = receive
         self.send = send
         self.proposed: Study | None = None
@@ -127,6 +134,8 @@ class CoordinatorStream:
                 culprit=self.coordinator,
                 step="propose",
             )
+        if self.signed_in is not None:
+            self.signed_in.check(allowed_as(study), self.coordinator)
 
     def log_disclosure(self, records: int) -> None:
         """Write to the log, each time, that raw records leave, where the protocol discloses any."""

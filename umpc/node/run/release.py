@@ -66,6 +66,7 @@ async def release(run: RunContext, others: Others, held: StoredEntry) -> StoredR
     study = run.study
     kept = kept_of(held.share, study)
     run.guard.settle()  # the last look for a violation
+    run.stream.check_certificate()
     if isinstance(kept, m.Delivery):
         _reached(others).check()
     failpoint("before-charge")

@@ -62,6 +62,7 @@ async def _steps(run: RunContext, others: Others, whole: asyncio.Timeout) -> Non
 
     # propose
     propose = await stream.expect(m.Propose, PROPOSE_SECONDS)
+    stream.check_certificate()
     before = run.site.ledger.hold_seconds
     earlier, is_admitted = await asyncio.to_thread(_take_up, run, propose)
     if (due := whole.when()) is not None:
@@ -136,8 +137,9 @@ def _take_up(
     stream.proposed = study = decode_study(propose.study)
     if run.site_of is not None and run.site.name in (node.name for node in study.nodes):
         run.site = run.site_of(study)
-    note = "to be prepared ahead" if propose.ahead else ""
-    run.site.record(about("proposal", study, stream.coordinator, note))
+    notes = ["to be prepared ahead"] if propose.ahead else []
+    notes += [str(stream.signed_in)] if stream.signed_in else []
+    run.site.record(about("proposal", study, stream.coordinator, "; ".join(notes)))
     stream.check_caller()
     run.site.check(study)
     earlier = earlier_of(run.site, study)
