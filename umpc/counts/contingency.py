@@ -100,9 +100,10 @@ def _cramer(table: CountTable, value: Floats, errors: Floats, level: float) -> N
     if not least:
         return Number("Cramér's V", None, note="a field has one cell only")
     floor = min(LEAST_EXPECTED, max(float(np.std(errors)), TINY))
-    expected = np.maximum(_expected(value, n), floor)
-    scale = np.sqrt(expected)
-    seen = ((value - expected) / scale).ravel()
+    expected = _expected(value, n)
+    scale = np.sqrt(np.maximum(expected, floor))
+    # with the margins as released: a negative one would count as association otherwise
+    seen = (_interaction(value[None], expected, n)[0] / scale).ravel()
     sampled = table.drawn(as_counts(value, n, 2), "association")
     sampled = sampled - sampled.mean(axis=0)
     most = sqrt(n * least)
@@ -132,7 +133,7 @@ def _cramer(table: CountTable, value: Floats, errors: Floats, level: float) -> N
 
 
 def _interaction(errors: Floats, expected: Floats, n: float) -> Floats:
-    """How errors of the counts change count − expected, to first order."""
+    """How counts or their errors change count − expected, to first order: (…, rows, columns)."""
     rows, columns = (expected.sum(axis=axis) / n for axis in (1, 0))
     by_row = errors.sum(axis=2)[:, :, None] * columns
     by_column = errors.sum(axis=1)[:, None, :] * rows[:, None]
