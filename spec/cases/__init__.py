@@ -26,6 +26,7 @@ Each file has the vectors of the file of the specification that has the same nam
 | `counts.py` | tables over one to three axes, with a tree and without; draws |
 | `noise.py` | draws from seeded streams, and thresholds |
 | `coins.py` | tosses of two and three members |
+| `sign_in.py` | certificates that list studies |
 | `zero_shares.py` | masks that cancel |
 | `ledger.py` | lives of ledgers |
 | `vectors.py` | (none: how vectors are written and read) |

@@ -289,10 +289,12 @@ class Visits:
         """Count a request that proved no code, or no sign-in. Returns: whether the log tells it."""
         with self._lock:
             place = self._place(address)
-            times = place.sign_ins if is_sign_in else place.failures
-            if _is_full(times, now - FAILURES_SECONDS):
+            if _is_full(place.sign_ins if is_sign_in else place.failures, now - FAILURES_SECONDS):
                 return False
-            times.append(now)
+            if is_sign_in:
+                place.sign_ins.append(now)
+            else:
+                place.failures.append(now)
             return True
 
     def _place(self, address: str) -> _Caller:
