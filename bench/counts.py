@@ -254,6 +254,15 @@ def read_data(given: argparse.Namespace) -> dict[str, dict[str, NDArray]]:
     }
 
 
+def leasts(rows: Sequence[Sequence[str]]) -> list[list[str]]:
+    """For each data set, kind of interval and epsilon: how many values, and the least share."""
+    found: dict[tuple[str, str, str], list[float]] = {}
+    for name, epsilon, _, kind, held, *_ in rows:
+        own = found.setdefault((name.partition(" ")[0], kind, epsilon), [])
+        own.append(float(held.rstrip("%")))
+    return [[*key, f"{len(own)}", f"{min(own):.1f}%"] for key, own in sorted(found.items())]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.counts", description=__doc__)
     parser.add_argument("--runs", type=int, default=RUNS, help="Releases of each case.")
@@ -273,6 +282,7 @@ def main() -> None:
                 print(" ".join(rows[-1]), flush=True)
     columns = ["data", "epsilon", "value", "interval for", "held", "worst point", "half length"]
     show("Coverage of intervals from counts, 95 %", columns, rows)
+    show("The least of them", ["data", "interval for", "epsilon", "values", "held"], leasts(rows))
     error = sqrt(0.05 * 0.95 / given.runs)
     print(f"least {least:.1%}; due 95 %, with a standard error of {error:.2%}")
     tests = []

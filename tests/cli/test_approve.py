@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import time
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from tests.support.gopa import gopa_study
 from tests.support.grid import grid_study
 from tests.support.ledgers import pay
 from tests.support.local import local_study
+from tests.support.people import linked_study, people_study
 from tests.support.shuffled import shuffled_study
 from tests.support.studies import KENDALL, library_study, make_study
 from umpc.cli.approve import REASON, description_of, facts_of
@@ -33,7 +35,7 @@ from umpc.errors import (
 from umpc.node.approvals import MAX_PENDING, Approvals, Entry, approvals_beside
 from umpc.node.audit.trail import AuditTrail, about
 from umpc.node.budget.ledger import Ledger
-from umpc.node.config import load_node_config
+from umpc.node.config import LinkedPlace, load_node_config
 from umpc.node.config_section import IDENTITY_FILES
 from umpc.node.decision import budget_after, sentence_for
 from umpc.node.policy import ANYTHING
@@ -308,6 +310,20 @@ def test_the_sentence_says_who_is_protected_and_what_was_asked_before(site):
     assert "of which 1 were released for epsilon 1 in all" in told
     raw = sentence_for(config, central_study())
     assert raw.startswith("If you accept, 'coordinator' learns the RAW RECORDS of 'x'")
+
+
+def test_the_sentence_of_linked_rows_and_of_people_counts_what_the_study_counts(site):
+    """It once said of both that rows are protected, and of linked rows that no table is counted."""
+    (site.config.parent / "t.csv").write_text("who,x\na,1\nb,\nc,3\nd,0\n")
+    config, linked = load_node_config(site.config), linked_study()
+    place = LinkedPlace(folder=site.config.parent / "links", key="who")
+    config = replace(config, name=linked.nodes[0].name, linked=place)
+    told = sentence_for(config, linked)
+    assert "the exact number of linked rows; 3 rows of your table count now and 1 do not;" in told
+    assert "protects a single linked row;" in told
+    told = sentence_for(replace(config, linked=None), people_study())
+    assert "the exact number of people who sent a value; it is about what people have" in told
+    assert "protects a person, who has one value;" in told and "row" not in told
 
 
 @pytest.mark.parametrize("command", [["show"], ["accept"], ["reject", "--reason", "no"]])

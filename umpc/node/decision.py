@@ -17,8 +17,10 @@ from umpc.node.budget.ledger_place import Place
 from umpc.node.budget.ledgerfile import read_beside
 from umpc.node.config import NodeConfig
 from umpc.node.records import load_records
+from umpc.protocols.people.split import split_of
 from umpc.protocols.registry import protocol_of
 from umpc.study.document import Study
+from umpc.study.parts import Person
 
 REMEMBERED_SECONDS = 600
 """How long a count of rows stays, where nothing tells whether the table was written since."""
@@ -36,10 +38,15 @@ def sentence_for(config: NodeConfig, study: Study) -> str:
         each = " for each class" * study.two_sample
         words, sites = protocol_of(study).words(study), len(study.nodes)
         what = f"{words}, with noise, over all {sites} sites together, and the exact"
-        what += f" number of complete rows here{each}"
+        counted = "linked rows" if config.linked else "people who sent a value"
+        if not study.settings.shares_tables:
+            counted = "complete rows here"
+        what += f" number of {counted}{each}"
     unit = "a single row, and no person with several rows as a whole"
     if study.people is not None:
         unit = f"a person, that is {study.protected}"
+    elif study.settings.shares_tables:
+        unit = "a single linked row" if config.linked else "a person, who has one value"
     parts = (
         f"If you accept, {whom} learns {what}",
         rows_here(config, study),
@@ -52,16 +59,20 @@ def sentence_for(config: NodeConfig, study: Study) -> str:
 
 def rows_here(config: NodeConfig, study: Study) -> str:
     """Return how many rows of the site's table count now, in words."""
-    if study.settings.shares_tables:
-        return "it is about what people or linked rows have left here, and no table is counted"
+    linked = config.linked if study.settings.shares_tables else None
+    if study.settings.shares_tables and not linked:
+        return "it is about what people have left here, and no table is counted"
     source = config.source
     key = (repr(source), study.hash, source.written_at() or time.time() // REMEMBERED_SECONDS)
     try:
         if key not in _counted:
-            made = study.settings.made_of_people
+            made, person = study.settings.made_of_people, study.people
             fields = [each.schema() for each in study.fields if each.name != made]
+            if linked:
+                fields = list(split_of(study).fields[study.index_of(config.name)])
+                made, person = linked.key, Person(linked.key, 1)
             found = load_records(
-                source, fields, node=None, where=study.condition, person=study.people, persons=made
+                source, fields, node=None, where=study.condition, person=person, persons=made
             )
             if len(_counted) >= MOST_COUNTED:
                 _counted.clear()
