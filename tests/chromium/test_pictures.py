@@ -170,13 +170,13 @@ def test_the_first_sentence_is_in_the_statistics_words(saved):
         "kaplan_meier": "Kaplan–Meier curve of time: median, age 30–64 ",
         "roc": "ROC curve of score for event: area under the curve 0.",
         "contingency": "Table of job and event: Cramér",
-        "histogram": "Counts of score: 20 counts of these 228 records.",
+        "histogram": "Counts of score: 20 counts of these 228 records (epsilon 20).",
         "ecdf": "Distribution of score: median ",
         "quantiles": "Quantiles of score: median ",
         "qq": "Quantiles of score in two groups of event: ",
         "matrix6": "Kendall&#x27;s tau-a of each two of systolic_blood_pressure, marker_0, ",
         "matrix20": "Kendall&#x27;s tau-a of each two of 20 columns, for these 60 records.",
-        "comparison": "Difference of Kendall&#x27;s tau-a of x, y and z: ",
+        "comparison": "Difference of Kendall&#x27;s tau-a, x minus y, for z: ",
         "median": "Hodges and Lehmann&#x27;s location of x: ",
     }
     assert found and found[1].startswith(begins[saved.stem])

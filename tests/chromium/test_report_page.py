@@ -37,7 +37,8 @@ MARKS_CONTRAST = 3.0
 MARKS = ".umpc-picture .mark"
 COLOR = """(each) => {
   const style = getComputedStyle(each);
-  const painted = style.stroke === "none" ? style.fill : style.stroke;
+  const filled = each.tagName === "rect" && style.fill !== "none";  // its stroke is a gap
+  const painted = filled || style.stroke === "none" ? style.fill : style.stroke;
   let at = each.closest("svg").parentElement;
   while (getComputedStyle(at).backgroundColor === "rgba(0, 0, 0, 0)") at = at.parentElement;
   return [each.tagName, painted, getComputedStyle(at).backgroundColor];
