@@ -1,4 +1,4 @@
-"""Who has signed in for a coordinator's certificate for hours, and the studies that it may ask.
+"""The person behind a coordinator's certificate for hours, and the studies that it may ask.
 
 The certificate's alternative names are two DNS names, as in every certificate, and one URI. A
 program that does not know the URI refuses the certificate. It must not take it for one that may

@@ -123,7 +123,7 @@ def test_intervals_of_the_association_hold_it(moved):
 
 
 def test_rows_without_a_record_are_no_association():
-    """A negative margin once counted as association: the upper tail missed 8 to 10 % of truths."""
+    """A negative margin once counted as association, so that intervals lay too high."""
     rng = np.random.default_rng(61)
     cells = np.zeros((13, 2), dtype=np.int64)
     cells[:10] = [

@@ -17,7 +17,6 @@ import base64
 import hashlib
 import http.client
 import importlib
-import json
 import re
 import secrets
 import threading
@@ -37,7 +36,7 @@ import msgspec
 
 from umpc.decoding import convert
 from umpc.enrolment.authority_side import EnrolmentOffice
-from umpc.enrolment.texts import AdmissionText, Text, pem_of
+from umpc.enrolment.texts import AdmissionText, Text, json_object, pem_of
 from umpc.errors import CertificateError, ConfigError, PeerUnavailable
 from umpc.local_server import LocalCall, LocalServer, hang_up_after
 from umpc.transport.certificates import SignedIn, check_name, clock, load_request, names_of
@@ -351,12 +350,10 @@ def _verified(token: str, keys: dict[str, Any], kid: object) -> dict[str, Any]:
 def _part(token: str, place: int) -> dict[str, Any]:
     """Return a part of a token, which anybody may have written. Raises: CertificateError."""
     try:
-        found = json.loads(base64.urlsafe_b64decode(token.split(".")[place] + "=="))
-        if isinstance(found, dict):
-            return found
-    except (ValueError, IndexError, RecursionError):
-        pass
-    raise CertificateError(f"something else than an ID token came: {AGAIN}")
+        content = base64.urlsafe_b64decode(token.split(".")[place] + "==")
+    except (ValueError, IndexError):
+        content = b""
+    return json_object(content, f"something else than an ID token came: {AGAIN}")
 
 
 def _jose(part: str) -> Any:
@@ -441,13 +438,7 @@ def _secure(url: str) -> None:
 
 
 def _parsed(content: bytes, what: str) -> dict[str, Any]:
-    try:
-        found = json.loads(content)
-        if isinstance(found, dict):
-            return found
-    except (ValueError, RecursionError):
-        pass
-    raise CertificateError(f"{what}: an object of JSON was expected: {AGAIN}")
+    return json_object(content, f"{what}: an object of JSON was expected: {AGAIN}")
 
 
 # --- the coordinator ------------------------------------------------------------------------------

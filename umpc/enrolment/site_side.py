@@ -22,7 +22,6 @@ because the standard library reads it from a file. The authority's own key signs
 from __future__ import annotations
 
 import http.client
-import json
 import ssl
 import time
 from collections.abc import Callable
@@ -43,6 +42,7 @@ from umpc.enrolment.texts import (
     are_same_digits,
     authority_of,
     grouped,
+    json_object,
     pem_of,
 )
 from umpc.errors import CertificateError, PeerUnavailable
@@ -313,15 +313,10 @@ class PinnedConnection(http.client.HTTPSConnection):
 
 
 def _parse(invitation: Invitation, content: bytes) -> dict[str, Any]:
-    try:
-        found = json.loads(content)
-        if isinstance(found, dict):
-            return found
-    except (ValueError, RecursionError):
-        pass
-    raise CertificateError(
+    return json_object(
+        content,
         f"the answer of the authority at {invitation.address} is malformed: ask it for its "
-        "version of umpc"
+        "version of umpc",
     )
 
 

@@ -26,7 +26,7 @@ import json
 import re
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
-from typing import Self
+from typing import Any, Self
 
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization as form
@@ -48,6 +48,17 @@ FINGERPRINT_DIGITS = 32
 CHECK_DIGITS = 8
 TEXT = re.compile(r"umpc-([a-z]+)-([0-9]+)\.([A-Za-z0-9_-]+)\.([0-9a-f]{8})")
 ADDRESS = re.compile(r"[!-~]{0,255}")
+
+
+def json_object(content: bytes, refusal: str) -> dict[str, Any]:
+    """Return an object of JSON. Args: refusal: what is said otherwise. Raises: CertificateError."""
+    try:
+        found = json.loads(content)
+        if isinstance(found, dict):
+            return found
+    except (ValueError, RecursionError):
+        pass
+    raise CertificateError(refusal)
 
 
 @dataclass(frozen=True)

@@ -379,7 +379,7 @@ SIGNED_IN = "umpc:signed-in?"
 
 @dataclass(frozen=True)
 class SignedIn:
-    """Who stands behind a coordinator's certificate for hours (docs/sign_in.md).
+    """The person behind a coordinator's certificate for hours (docs/sign_in.md).
 
     It is a URI among the names of the certificate: a umpc that does not know it refuses the
     certificate, and does not take it for one that may ask everything.
