@@ -55,6 +55,7 @@ MATRIX = {"protocol": "vector", "matrix": True, "delta": "1e-6", **SAMPLED}
 WEIGHT = {"weight": "decade"}
 CASES = [
     Case("lung", "kaplan_meier", DAYS | EVENT, {"bins": {"time": 100}}),
+    Case("lung", "nelson_aalen", DAYS | EVENT, {"bins": {"time": 100}}),
     Case("lung", "quantiles", DAYS, {"bins": {"time": 100}}),
     Case("lung", "ecdf", OLD),
     Case("lung", "histogram", OLD, {"bins": {"age": 6}}),

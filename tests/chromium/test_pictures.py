@@ -71,6 +71,7 @@ def counted(plain: Report, statistic: str) -> Report:
     data["score"] = np.clip(40 + 15 * data["event"] + np.arange(count) % 40, 0, 99)
     names = {
         "kaplan_meier": ("time", "event", "age"),
+        "nelson_aalen": ("time", "event", "age"),
         "roc": ("score", "event"),
         "qq": ("score", "event"),
         "contingency": ("job", "event"),
@@ -97,7 +98,16 @@ def pairs(statistic: str, *names: str, **settings) -> Report:
     return asked(statistic, {name: (0, 99) for name in names}, sites, **settings)
 
 
-COUNTED = ("kaplan_meier", "roc", "ecdf", "quantiles", "contingency", "histogram", "qq")
+COUNTED = (
+    "kaplan_meier",
+    "nelson_aalen",
+    "roc",
+    "ecdf",
+    "quantiles",
+    "contingency",
+    "histogram",
+    "qq",
+)
 OTHERS = {
     "matrix6": lambda: matrix(6),
     "matrix20": lambda: matrix(20),
@@ -168,6 +178,7 @@ def test_the_first_sentence_is_in_the_statistics_words(saved):
     found = re.search('<p class="value">([^<]*)</p>', saved.read_text("utf-8"))
     begins = {
         "kaplan_meier": "Kaplan–Meier curve of time: median, age 30–64 ",
+        "nelson_aalen": "Nelson–Aalen curve of time: 88 counts of these 228 records (epsilon 20).",
         "roc": "ROC curve of score for event: area under the curve 0.",
         "contingency": "Table of job and event: Cramér",
         "histogram": "Counts of score: 20 counts of these 228 records (epsilon 20).",

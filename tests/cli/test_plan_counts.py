@@ -41,7 +41,7 @@ def test_records_without_events_or_of_one_class_are_told(tmp_path, statistic, ev
 THREE = {"columns": ["time", "event", "group"], "fields": [TIME, EVENT, GROUP]}
 
 
-@pytest.mark.parametrize("statistic", ["logrank", "gehan", "qq", "kaplan_meier"])
+@pytest.mark.parametrize("statistic", ["logrank", "gehan", "qq", "kaplan_meier", "nelson_aalen"])
 def test_groups_without_an_event_or_with_one_class_are_told(tmp_path, statistic):
     path, two = tmp_path / "like.csv", statistic == "qq"
     rows = (f"{number % 20},no,{'abc'[number % 3]}\n" for number in range(300))

@@ -231,6 +231,20 @@ def test_the_page_the_terminal_and_the_document_show_it(result, capsys):
     assert Report.from_dict(json.loads(result.to_json())) == result.report
 
 
+def test_where_a_hazard_has_no_end_the_document_has_null_and_the_page_says_so(result):
+    of = umpc.Result(
+        replace(result.report, counts=replace(result.report.counts, statistic="nelson_aalen"))
+    )
+    document = json.loads(of.to_json())
+    jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text("utf-8"))).validate(document)
+    check_document(document)
+    series = document["answers"][0]["series"][0]
+    bounds = series["intervals"]["population"]
+    assert bounds["high"][-1] is None and None not in bounds["low"] + series["value"]
+    assert "no end for the population" in page(of.report) and "inf " not in page(of.report)
+    assert sentence_of(of.report).startswith("Nelson–Aalen curve of time: 44 counts of these 228")
+
+
 def test_infer_shows_the_answers_of_a_table_at_another_level(result, tmp_path):
     file = str(result.save(tmp_path / "report.json"))
     shown = CliRunner().invoke(infer, [file, "--level", "0.8"], catch_exceptions=False).output

@@ -135,8 +135,9 @@ def test_any_errors_inside_the_box_leave_the_curve_inside_its_bounds(rows, data)
         assert np.all(least <= known + 1e-7)
     left = cells.sum() - np.cumsum(cells.sum(axis=1)) + cells.sum(axis=1)
     hazard = np.cumsum(np.where(left > 0, cells[:, 1] / np.maximum(left, 1), 0))
-    low, high = group.cumulative_hazard(0.95)
-    assert np.all(low <= hazard + 1e-7) and np.all(hazard <= high + 1e-7)
+    for together in (False, True):
+        low, high = group.cumulative_hazard(0.95, together)
+        assert np.all(low <= hazard + 1e-7) and np.all(hazard <= high + 1e-7)
 
 
 @pytest.mark.parametrize("scale", [4.0, 1.0])  # epsilon 0.5 and 2
@@ -185,7 +186,8 @@ def test_wide_bins_hold_the_exact_curve_for_every_order_inside_them(few):
     cuts = np.ceil(np.arange(1, few) * 100 / few)
     axes = [whole("t", 0, 99, cuts), flag("e")]
     ends = np.append(cuts - 1, 99).astype(int)
-    held = {name: 0 for name in ("curve", "band", "median", "mean", "hazard", "value")}
+    held = {name: 0 for name in ("curve", "band", "median", "mean", "value")}
+    held |= {"hazard": 0, "hazard band": 0}
     for cells in mixed(rng, runs):
         exact = survival(cells)
         wide = np.add.reduceat(cells, np.append(0, cuts).astype(int), axis=0)
@@ -204,10 +206,10 @@ def test_wide_bins_hold_the_exact_curve_for_every_order_inside_them(few):
         held["mean"] += low <= exact[:-1].sum() <= high
         left = 2000 - np.append(0, np.cumsum(cells.sum(axis=1)))[:-1]
         hazard = np.cumsum(cells[:, 1] / np.maximum(left, 1))[ends]
-        bounds = asked.ask("nelson_aalen").series[0].intervals[RECORDS]
-        held["hazard"] += bool(
-            np.all((np.array(bounds.low) <= hazard) & (hazard <= np.array(bounds.high)))
-        )
+        found = asked.ask("nelson_aalen").series[0]
+        for name, kind in (("hazard", RECORDS), ("hazard band", BAND)):
+            low, high = np.array(found.intervals[kind].low), np.array(found.intervals[kind].high)
+            held[name] += bool(np.all((low <= hazard) & (hazard <= high)))
     assert min(held.values()) >= runs - 1, held
 
 
@@ -227,8 +229,8 @@ def test_any_errors_inside_the_box_leave_wide_bins_inside_their_bounds():
         for together in (False, True):
             low, high, _ = group.survival(0.95, together)
             assert np.all(low <= truth[2::3] + 1e-7) and np.all(truth[2::3] <= high + 1e-7)
-        low, high = group.cumulative_hazard(0.95)
-        assert np.all(low <= hazard[2::3] + 1e-7) and np.all(hazard[2::3] <= high + 1e-7)
+            low, high = group.cumulative_hazard(0.95, together)
+            assert np.all(low <= hazard[2::3] + 1e-7) and np.all(hazard[2::3] <= high + 1e-7)
 
 
 def test_a_hazard_without_any_event_has_an_upper_end_for_the_population():

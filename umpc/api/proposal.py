@@ -287,7 +287,7 @@ def plan(
         entries["dealer"] = dealer or {"dealer": "dealer.example.org:7100"}
     if is_table:
         schemas = (field.schema() for field in given.values() if not field.categories)
-        bins = BINS_OF_TIME if found == "kaplan_meier" else BINS
+        bins = BINS_OF_TIME if found in ("kaplan_meier", "nelson_aalen") else BINS
         wide = (each.name for each in schemas if each.upper_units - each.lower_units >= bins)
         entries["bins"] = dict.fromkeys(wide, bins)
     else:

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from math import floor, isfinite, log10
+from math import floor, isfinite, isinf, log10
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -36,12 +36,19 @@ MOST_ROWS = 24
 """Rows of a series that a table shows, at most; the JSON document has all points."""
 
 
+# JSON cannot write an infinite end: a document, whose schema follows from these types, has null.
+if TYPE_CHECKING:
+    End: TypeAlias = float
+else:
+    End = float | None
+
+
 @dataclass(frozen=True)
 class Bounds:
-    """Both ends of an interval at each point."""
+    """Both ends of an interval at each point; infinite, or null in a document, for no end."""
 
-    low: list[float]
-    high: list[float]
+    low: list[End]
+    high: list[End]
 
     @classmethod
     def within(cls, low: Floats, high: Floats, least: float, most: float) -> Bounds:
@@ -121,7 +128,7 @@ class CountsAnswer:
                 value = series.value[at]
                 x = series.labels[at] if series.labels else f"{series.x[at]:.6g}"
                 ends = [
-                    f"{bounds.low[at]:.4g} … {bounds.high[at]:.4g} for {WORDS[kind]}"
+                    f"{_ends(bounds.low[at], bounds.high[at])} for {WORDS[kind]}"
                     for kind, bounds in series.intervals.items()
                     if kind in (RECORDS, POPULATION)
                 ]
@@ -146,13 +153,13 @@ def _shown(value: float | None) -> str:
     return "none" if value is None else f"{value:.4g}"
 
 
+def _ends(*ends: float | None) -> str:
+    return " … ".join("no end" if x is None or isinf(x) else f"{x:.4g}" for x in ends)
+
+
 def _told(number: Number) -> str:
     """The intervals of a number in words."""
-    found = [
-        f"{'no end' if low is None else f'{low:.4g}'} … "
-        f"{'no end' if high is None else f'{high:.4g}'} for {WORDS[kind]}"
-        for kind, (low, high) in number.intervals.items()
-    ]
+    found = [f"{_ends(*ends)} for {WORDS[kind]}" for kind, ends in number.intervals.items()]
     return "; ".join([*found, *([number.note] if number.note else [])])
 
 
@@ -251,8 +258,10 @@ class _Drawing:
             self.low_x = min(0.0, self.low_x)
         finite = [value for value in all_y if isfinite(value)]
         self.low_y, self.high_y = (min(finite), max(finite)) if answer.kind == "qq" else (0.0, 1.0)
-        if answer.kind in ("histogram", "contingency", "nelson_aalen"):
+        if answer.form == BARS:
             self.high_y = max(finite) or 1.0
+        if answer.kind == "nelson_aalen":  # where few are left, its interval ends far above
+            self.high_y = 2 * max(max(series.value) for series in answer.series) or 1.0
         self.high_x += self.high_x == self.low_x
         self.high_y += self.high_y == self.low_y
 

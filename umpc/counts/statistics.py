@@ -77,7 +77,6 @@ class CountedStatistic:
 
 
 SURVIVAL = ("time", "event")
-NELSON_AALEN = "nelson_aalen"
 P_VALUE = "p-value"
 DEPENDENT = (
     "a person may have several records, which depend on each other: there is no interval for the "
@@ -91,6 +90,9 @@ _LOGRANK = CountedStatistic(
     two_cells=("event",),
     numeric=("time",),
     headline=P_VALUE,
+)
+_KAPLAN_MEIER = CountedStatistic(
+    "Kaplan–Meier curve", kaplan_meier, SURVIVAL, ("group",), ("event",), ("time",), "median"
 )
 COUNTED = {
     "counts": CountedStatistic("table of counts", histogram, ("x",), ("y", "z")),
@@ -115,8 +117,9 @@ COUNTED = {
         numeric=("score",),
         headline="area under the curve",
     ),
-    "kaplan_meier": CountedStatistic(
-        "Kaplan–Meier curve", kaplan_meier, SURVIVAL, ("group",), ("event",), ("time",), "median"
+    "kaplan_meier": _KAPLAN_MEIER,
+    "nelson_aalen": replace(
+        _KAPLAN_MEIER, title="Nelson–Aalen curve", answer=nelson_aalen, headline=""
     ),
     LOGRANK: _LOGRANK,
     GEHAN: replace(
@@ -129,14 +132,7 @@ COUNTED = {
     ),
 }
 """Name in a study → the statistic. A column's cells are bins or categories."""
-ASKED = {
-    **COUNTED,
-    NELSON_AALEN: replace(
-        COUNTED["kaplan_meier"], title="Nelson–Aalen curve", answer=nelson_aalen, headline=""
-    ),
-}
-"""Those of COUNTED, and answers of a table that no study can name."""
-ACROSS_BINS = ("ecdf", "quantiles", "kaplan_meier")
+ACROSS_BINS = ("ecdf", "quantiles", "kaplan_meier", "nelson_aalen")
 """Statistics whose intervals hold the value of the records themselves, also where bins are wide."""
 
 
@@ -164,11 +160,11 @@ class Asker:
     ) -> CountsAnswer:
         """A curve, a table or a test.
 
-        Args: kind: a name of ASKED. at_share: the specificity of a point on a ROC curve, or the
+        Args: kind: a name of COUNTED. at_share: the specificity of a point on a ROC curve, or the
             share of a quantile; None for the usual ones. fields: role → the field that plays it.
         Raises: StudyError where the table has no such field, or the field cannot play the role.
         """
-        report, asked = self.table.report, ASKED[kind]
+        report, asked = self.table.report, COUNTED[kind]
         needed = max(len(asked.roles), len(report.axes))
         places = [
             self.place(role, fields.get(role), place)
@@ -239,7 +235,8 @@ def headline(
 def reach(report: CountsReport, records: int) -> tuple[float, float] | None:
     """How far the interval for these records reaches below and above the report's number.
 
-    A curve or a table without such a number has half its interval, in the mean over its points.
+    A curve or a table without such a number has half its interval, in the mean over the points
+    where it has two ends.
 
     Returns: None where the statistic has neither, and where the table leaves the number open.
     """
@@ -251,7 +248,6 @@ def reach(report: CountsReport, records: int) -> tuple[float, float] | None:
         return None if value is None or low is None or high is None else (value - low, high - value)
     answer = Asker(CountTable.of(report, records)).ask(report.statistic)
     ends = [each.intervals[RECORDS] for each in answer.series if RECORDS in each.intervals]
-    if not ends:
-        return None
-    wide = np.concatenate([np.subtract(each.high, each.low) for each in ends])
-    return float(wide.mean()) / 2, float(wide.mean()) / 2
+    wide = np.concatenate([[], *(np.subtract(each.high, each.low) for each in ends)])
+    wide = wide[np.isfinite(wide)]
+    return (float(wide.mean()) / 2, float(wide.mean()) / 2) if wide.size else None

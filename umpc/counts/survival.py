@@ -151,15 +151,17 @@ class Group:
         worst = np.max(np.abs(self.totals.errors) / deviation, axis=-1)
         return np.asarray(np.maximum.accumulate(worst, axis=-1))
 
-    def widths(self, level: float) -> Floats:
+    def widths(self, level: float, together: bool) -> Floats:
         """Half widths, in deviations, of all totals up to each bin at once: (T,).
 
-        With wide bins they hold for the totals of both orders.
+        With wide bins they hold for the totals of both orders. Args: together: the totals up to
+        the last bin, for every bin.
         """
         worst, place = self.worst, order_of(level)
         if any(self.wide):
             worst = np.maximum(worst, self.early.worst[:, 1:])
-        return np.asarray(np.partition(worst, place, axis=0)[place])
+        found = np.partition(worst, place, axis=0)[place]
+        return np.full_like(found, found[-1]) if together else np.asarray(found)
 
     def ends(self, at: int, width: float) -> tuple[Floats, Floats]:
         """(low, high) of the totals up to a bin, at once: (at + 1, 4) each. None of them falls."""
@@ -171,9 +173,7 @@ class Group:
 
     def survival(self, level: float, together: bool) -> tuple[Floats, Floats, Floats]:
         """(low, high, known): ends for S at each bin, and the least number there after events."""
-        widths = self.widths(level)
-        if together:
-            widths = np.full_like(widths, widths[-1])
+        widths = self.widths(level, together)
         low, high, known = self.curve_ends(widths)
         if any(self.wide):
             low, _, known = (ends[1:] for ends in self.early.curve_ends(np.append(0, widths)))
@@ -203,13 +203,13 @@ class Group:
             known[at] = max(apart, least_left)
         return np.minimum.accumulate(low), np.minimum.accumulate(high), known
 
-    def cumulative_hazard(self, level: float) -> tuple[Floats, Floats]:
+    def cumulative_hazard(self, level: float, together: bool) -> tuple[Floats, Floats]:
         """(low, high) for the Nelson–Aalen sum at each bin; inf where nobody may be at risk.
 
         By Abel's summation, Σ (D_j − D_{j−1})/r_j grows with D_t and falls with D_j for j < t.
         Events in a wide bin may come one by one, and then the sum is at most −log S.
         """
-        widths = self.widths(level)
+        widths = self.widths(level, together)
         low, high = np.zeros(len(widths)), np.full(len(widths), np.inf)
         for at, own in enumerate(widths):
             down, up = self.ends(at, own)
@@ -224,7 +224,7 @@ class Group:
                 path = np.append(down[:at, 0], up[at, 0])
                 high[at] = np.sum((path - _before(path)) / least)
         if any(self.wide):
-            high = most_hazard(self.survival(level, together=False)[0])
+            high = most_hazard(self.survival(level, together)[0])
         return np.maximum.accumulate(np.maximum(low, 0)), high
 
     def sampled(self, level: float) -> tuple[Floats, Floats]:
@@ -372,21 +372,22 @@ def nelson_aalen(
 ) -> CountsAnswer:
     """The cumulative hazard of each group (Nelson 1972, Aalen 1978).
 
+    The band holds the curve of these records at all times. A group's band is for that group alone.
     For the population, the lower end falls as Byar's lower end for a Poisson count of D events does
     (Breslow & Day 1987, section 2.3), and the upper end is −log of the lower end of S.
     """
     axis = table.report.axes[time]
     series = []
     for each in groups_of(table, time, event, group):
-        low, high = each.cumulative_hazard(level)
-        inner_low, _ = each.cumulative_hazard(noise_level(level))
+        inner_low, _ = each.cumulative_hazard(noise_level(level), together=False)
         most = most_hazard(each.sampled(level)[0])
         events = each.totals.map(lambda values: values[..., 0]).ends(noise_level(level), 1)[0]
         z = normal_quantile(1 - sampling_tail(level))
         events = np.maximum(events, 0.05)
         part = np.maximum(1 - 1 / (9 * events) - z / (3 * np.sqrt(events)), 0) ** 3
         intervals = {
-            RECORDS: Bounds.within(low, high, 0, np.inf),
+            RECORDS: Bounds.within(*each.cumulative_hazard(level, together=False), 0, np.inf),
+            BAND: Bounds.within(*each.cumulative_hazard(level, together=True), 0, np.inf),
             POPULATION: Bounds.within(inner_low * part, most, 0, np.inf),
         }
         value, places = np.cumsum(each.rates()[1]), ends_of_bins(axis)[1]

@@ -7,6 +7,8 @@ numbers_or_na <- function(values) vapply(values, number_or_na, 0)
 
 umpc_km <- function(result) answer_of(result, "kaplan_meier")
 
+umpc_nelson_aalen <- function(result) answer_of(result, "nelson_aalen")
+
 umpc_ecdf <- function(result) answer_of(result, "ecdf")
 
 umpc_roc <- function(result) answer_of(result, "roc")
@@ -146,9 +148,11 @@ plot.umpc_counted <- function(x, ...) {
   curves <- split(points, factor(points$curve, unique(points$curve)))
   curves <- if (is_path) curves[1] else lapply(curves, from_start, x$kind)
   shown <- do.call(rbind, curves)
+  # where few are left, the band of a hazard ends far above its curve
+  top <- pmin(shown$band_upper, 2 * max(shown$value))
   draw(
     graphics::plot.default,
-    x = range(shown$x), y = range(0, shown$value, shown$band_upper, na.rm = TRUE),
+    x = range(shown$x), y = range(0, shown$value, top, na.rm = TRUE),
     type = "n", xlab = plain(x$labels[1]), ylab = plain(x$labels[2]), main = plain(x$title)
   )
   type <- if (is_path) "l" else "s"

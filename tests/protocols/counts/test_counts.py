@@ -345,6 +345,7 @@ COLUMNS = {
     "contingency": ["event", "group"],
     "roc": ["time", "event"],
     "kaplan_meier": ["time", "event"],
+    "nelson_aalen": ["time", "event"],
     "logrank": ["time", "event", "group"],
     "gehan": ["time", "event", "group"],
     "qq": ["time", "event"],

@@ -116,6 +116,17 @@ test_that("survival in two groups is that of survfit, and its test that of survd
   )
 })
 
+test_that("a cumulative hazard is that of survfit, and is drawn from 0 on", {
+  skip_if_not_installed("survival")
+  curve <- umpc_nelson_aalen(counts_of("nelson_aalen", c("days", "died")))
+  theirs <- summary(survival::survfit(survival::Surv(days, died == "yes") ~ 1, data = pooled()))
+  points <- summary(curve)
+  mine <- points$value[match(theirs$time, points$x)]
+  expect_equal(mine, theirs$cumhaz, tolerance = 1e-9)
+  ends <- drawn(plot(curve))
+  expect_true(ends[3] < 0 && ends[4] > max(theirs$cumhaz))
+})
+
 test_that("a distribution, its quartiles and a table are those of R", {
   own <- pooled()
   curve <- umpc_ecdf(counts_of("ecdf", "age"))
