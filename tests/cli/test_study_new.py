@@ -103,11 +103,13 @@ def test_who_has_no_certificate_reads_the_study_of_a_coordinator_with_its_hash(f
         assert (rows(ended.output) == own) == is_same
 
 
-def test_a_person_answers_and_gets_the_same_file(folder):
+@pytest.mark.parametrize("age", ["0:120", ""], ids=["typed", "as proposed"])
+def test_a_person_answers_and_gets_the_same_file(folder, age):
     new("association", AGE, SCORE, more=("--exact", "0.05"))
-    told = "\n".join(["", "age,score", "0:120", "0:100", "300,200", "", "0.05", ""]) + "\n"
+    told = "\n".join(["", "age,score", age, "0:100", "300,200", "", "0.05", ""]) + "\n"
     ended = run("study", "new", "--into", "asked.toml", told=told)
     assert ended.exit_code == 0, ended.output
+    assert "age in years: LOWER:UPPER, or FIRST,SECOND [0:120]" in ended.stderr
     assert "never from data" in ended.stderr, "each question comes with a line of help"
     # seconds are measured anew
     files = map(Path, ("study.toml", "asked.toml"))

@@ -33,6 +33,16 @@ HELP = {
     "dealer": "The dealer, as dealer=dealer.example.org:7100.",
 }
 """Option → its help, which a person who is asked also reads."""
+USUAL = {
+    "age": ("0:120", " in years"),
+    "bmi": ("5:100:0.1", " in kg/m²"),
+    "heart_rate": ("0:300", " in beats per minute"),
+    "height": ("20:250", " in cm"),
+    "systolic_blood_pressure": ("0:350", " in mmHg"),
+    "temperature": ("20:45:0.1", " in °C"),
+    "weight": ("0:400:0.1", " in kg"),
+}
+"""Name of a column → bounds to propose, and the unit that they are in."""
 AS_GIVEN = ("epsilon", "statistic", "adversary", "identity", "name")
 """Options that `umpc.plan` takes as they are."""
 
@@ -121,7 +131,8 @@ def new(
     columns = columns or listed(ask("columns"))
     for column in columns:
         if column not in fields:
-            told = ask("bounds", words=f"{column}: LOWER:UPPER, or FIRST,SECOND")
+            usual, unit = USUAL.get(column.lower(), (None, ""))
+            told = ask("bounds", usual, f"{column}{unit}: LOWER:UPPER, or FIRST,SECOND")
             fields[column] = field_of(f'"{column}"={told}')
     proposed(question, [fields[column] for column in columns])  # refuses before more is asked
     records, protect = ask("records"), ask("protect", RECORD)
