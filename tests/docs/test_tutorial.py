@@ -10,6 +10,7 @@ from pathlib import Path
 from IPython.core.formatters import SVGFormatter
 
 import umpc
+from umpc.counts import COUNTED
 
 DOCS = Path(umpc.__file__).parents[1] / "docs"
 
@@ -66,3 +67,21 @@ def test_the_tutorial_shows_what_a_statistician_needs():
         assert part in text, part
     for site in ("north", "south", "east", "west"):
         assert site in text, site
+
+
+def test_the_tutorial_has_every_statistic_of_counts_and_every_question_to_a_table():
+    text = "".join("".join(cell["source"]) for cell in stored()["cells"])
+    assert {name for name in COUNTED if name not in text} == set()
+    code = "".join("".join(cell["source"]) for cell in code_of(stored()))
+    for asked in ("km", "nelson_aalen", "logrank", "gehan", "roc", "ecdf", "quantile", "histogram"):
+        assert f".{asked}(" in code, asked
+    for asked in ("contingency", "qq", "pair_quantile", "matrix"):
+        assert f".{asked}(" in code, asked
+
+
+def test_the_tutorial_has_every_comparison_and_a_kernel_of_two_samples():
+    code = "".join("".join(cell["source"]) for cell in code_of(stored()))
+    for statistic in ("auc_difference", "tau_difference", "concordance_difference"):
+        assert f'"{statistic}"' in code, statistic
+    for part in ("hodges_lehmann_shift", "cramer_von_mises", "tree=", ".holm"):
+        assert part in code, part
