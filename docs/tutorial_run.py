@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 NOTEBOOK = Path(__file__).parent / "tutorial.ipynb"
-SECONDS = 240
+SECONDS = 600
 """The most that one cell may take."""
 
 
