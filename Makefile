@@ -166,10 +166,10 @@ native-emulated: $(VENV)/.dev  ## run the compiled gate on emulated processors, 
 	    $$(test "$$(id -u)" = 0 || echo sudo) apt-get install -y --no-install-recommends $(EMULATION_PACKAGES)
 	$(BIN)/python -m pytest -n 0 -rA tests/emulated
 
-oracles: $(VENV)/.dev  ## compare accounting, frames and c-index with other libraries, in an environment of its own
+oracles: $(VENV)/.dev  ## compare accounting, frames, c-index and survival with other libraries, in an environment of its own
 	test -x $(VENV)-oracles/bin/python || $(PYTHON) -m venv $(VENV)-oracles
 	$(VENV)-oracles/bin/python -m pip install --quiet --disable-pip-version-check --editable . pytest hypothesis dp-accounting polars pyarrow lifelines
-	$(VENV)-oracles/bin/python -m pytest tests/reproduction/baselines/google_oracle.py tests/api/frames_oracle.py
+	$(VENV)-oracles/bin/python -m pytest tests/reproduction/baselines/google_oracle.py tests/api/frames_oracle.py tests/counts/lifelines_oracle.py
 
 requirements: $(VENV)/.release  ## pin the packages of the image, with their hashes, in deploy/requirements.txt
 	$(BIN)/uv pip compile --quiet --upgrade pyproject.toml --universal --python-version 3.11 \

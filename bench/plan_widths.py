@@ -36,12 +36,16 @@ Table = Mapping[str, NDArray[np.float64]]
 
 @dataclass(frozen=True)
 class Case:
-    """A study of a statistic over fields of a data set. fields: name → bounds of whole numbers."""
+    """A study of a statistic over fields of a data set.
+
+    fields: name → bounds of whole numbers. label: a field of 0 and 1 that is a public label.
+    """
 
     data: str
     statistic: str
     fields: Mapping[str, tuple[int, int]]
     more: Mapping[str, Any] = field(default_factory=dict)
+    label: str = ""
 
 
 DAYS, EVENT, OLD = {"time": (0, 1099)}, {"event": (0, 1)}, {"age": (30, 89)}
@@ -66,6 +70,7 @@ CASES = [
     Case("lung", "gehan", DAYS | EVENT | OLD, {"bins": {"time": 20, "age": 2}}),
     Case("lung", "counts", OLD, {"bins": {"age": 6}}),
     Case("lung", "hodges_lehmann", OLD, ALL),
+    Case("lung", "hodges_lehmann_shift", OLD | EVENT, ALL, label="event"),
     Case("lung", "theil_sen", OLD | DAYS, ALL | ANGLES),
     Case("lung", "auc_difference", OLD | DAYS | EVENT, ALL),
     Case("lung", "tau_difference", OLD | TENS | DAYS, ALL),
@@ -80,6 +85,7 @@ CASES = [
     Case("bank", "qq", CLIENT | YES, {"bins": {"age": 16}}),
     Case("bank", "counts", CLIENT, {"bins": {"age": 16}}),
     Case("bank", "hodges_lehmann", CLIENT, GRID),
+    Case("bank", "hodges_lehmann_shift", CLIENT | YES, GRID, label="y"),
     Case("bank", "theil_sen", CLIENT | MONEY, SAMPLED),
     Case("bank", "auc_difference", CLIENT | MONEY | YES, SAMPLED),
     Case("bank", "tau_difference", CLIENT | TENS | MONEY, SAMPLED),
@@ -104,15 +110,17 @@ def width(report: Report) -> float | None:
 
 def compare(case: Case, table: Table, epsilon: float, runs: int) -> tuple[float | None, ...]:
     """The predicted half width, and the mean of the measured ones. Raises: StudyError."""
-    weight = case.more.get("weight")
+    others = (case.more.get("weight"), case.label)
     entries = {
         "name": "widths",
         "statistic": case.statistic,
-        "columns": [name for name in case.fields if name != weight],
+        "columns": [name for name in case.fields if name not in others],
         "epsilon": f"{epsilon:g}",
         "identity": "coordinator",
         "fields": [
-            {"name": name, "lower": low, "upper": high, "whole": True}
+            {"name": name, "categories": ["0", "1"], "public": True}
+            if name == case.label
+            else {"name": name, "lower": low, "upper": high, "whole": True}
             for name, (low, high) in case.fields.items()
         ],
         "nodes": [{"name": f"node-{i}", "address": "node:1"} for i in range(NODES)],
@@ -124,13 +132,19 @@ def compare(case: Case, table: Table, epsilon: float, runs: int) -> tuple[float 
         for name, (low, high) in case.fields.items()
     }
     sites = [{name: each[part::NODES] for name, each in columns.items()} for part in range(NODES)]
-    counts = ",".join(str(len(next(iter(site.values())))) for site in sites)
-    attempt = attempt_over(study, counts)
+    attempt = attempt_over(study, ",".join(records_of(site, case.label) for site in sites))
     like = ReferenceTable.of(study, columns, attempt.counts)
     predicted = protocol_of(study).half_width(attempt, like)
     found = [width(simulate(study, sites, secrets.token_bytes).report) for _ in range(runs)]
     known = [each for each in found if each is not None]
     return predicted, float(np.mean(known)) if known else None
+
+
+def records_of(site: Mapping[str, NDArray[np.int64]], label: str) -> str:
+    """A site's number of records, or of both classes of a public label, as a plan takes them."""
+    if label:
+        return "+".join(map(str, np.bincount(site[label], minlength=2)))
+    return str(len(next(iter(site.values()))))
 
 
 def row(case: Case, table: Table, epsilon: float, runs: int) -> Sequence[str]:

@@ -18,6 +18,12 @@ def test_a_plan_of_lung_is_near_the_mean_of_reports(name):
     assert abs(predicted / measured - 1) < DUE
 
 
+def test_a_case_with_a_public_label_is_planned_and_run():
+    case = next(each for each in CASES if each.statistic == "hodges_lehmann_shift")
+    predicted, measured = compare(case, lung(), 100.0, 1)
+    assert abs(predicted / measured - 1) < DUE
+
+
 def test_a_statistic_without_an_interval_is_said_to_have_none():
     case = next(each for each in CASES if each.statistic == "logrank")
     assert row(case, lung(), 4.0, 1)[-1] == "no interval"

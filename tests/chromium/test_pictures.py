@@ -25,6 +25,7 @@ from tests.support.released_tables import cells_of_columns, flag, lung, released
 from umpc.reporting.page import page as page_of
 from umpc.study.report import Report
 
+TESTS = ("logrank", "gehan")
 WIDTHS = (360, 420, 1200)
 MARKS = ".umpc-curve .mark, .umpc-picture .mark"
 JOBS = ("unemployed", "in education", "employed part time", "employed full time", "retired")
@@ -70,8 +71,7 @@ def counted(plain: Report, statistic: str) -> Report:
     data["job"] = np.arange(count) % 5
     data["score"] = np.clip(40 + 15 * data["event"] + np.arange(count) % 40, 0, 99)
     names = {
-        "kaplan_meier": ("time", "event", "age"),
-        "nelson_aalen": ("time", "event", "age"),
+        **dict.fromkeys(("kaplan_meier", "nelson_aalen", *TESTS), ("time", "event", "age")),
         "roc": ("score", "event"),
         "qq": ("score", "event"),
         "contingency": ("job", "event"),
@@ -98,19 +98,12 @@ def pairs(statistic: str, *names: str, **settings) -> Report:
     return asked(statistic, {name: (0, 99) for name in names}, sites, **settings)
 
 
-COUNTED = (
-    "kaplan_meier",
-    "nelson_aalen",
-    "roc",
-    "ecdf",
-    "quantiles",
-    "contingency",
-    "histogram",
-    "qq",
-)
+CURVES = ("kaplan_meier", "nelson_aalen", "roc", "ecdf", "contingency", "histogram", "qq")
+COUNTED = (*CURVES, "quantiles", *TESTS)
 OTHERS = {
     "matrix6": lambda: matrix(6),
     "matrix20": lambda: matrix(20),
+    "weighted": lambda: pairs("kendall_tau", "x", "y", "w", columns=["x", "y"], weight="w"),
     "comparison": lambda: pairs("tau_difference", "x", "y", "z"),
     "median": lambda: pairs("hodges_lehmann", "x", backend="grid"),
 }
@@ -128,8 +121,8 @@ def saved(request, plain, tmp_path_factory) -> Path:
 def check_picture(page, name: str) -> None:
     """Marks are seen, also in grey; numbers are read on their cells, and signs without color."""
     looks(page)
-    if name == "quantiles":
-        assert page.locator("svg").count() == 0, "three numbers need no picture"
+    if name in ("quantiles", *TESTS):
+        assert page.locator("svg").count() == 0, "a few numbers need no picture"
         return
     if not name.startswith("matrix"):
         check_marks(page, MARKS)
@@ -184,9 +177,12 @@ def test_the_first_sentence_is_in_the_statistics_words(saved):
         "histogram": "Counts of score: 20 counts of these 228 records (epsilon 20).",
         "ecdf": "Distribution of score: median ",
         "quantiles": "Quantiles of score: median ",
+        "logrank": "Log-rank test of time between groups of age: p-value 0.",
+        "gehan": "Gehan&#x27;s test of time between groups of age: p-value 0.",
         "qq": "Quantiles of score in two groups of event: ",
         "matrix6": "Kendall&#x27;s tau-a of each two of systolic_blood_pressure, marker_0, ",
         "matrix20": "Kendall&#x27;s tau-a of each two of 20 columns, for these 60 records.",
+        "weighted": "Kendall&#x27;s tau-a of x and y weighted by w: ",
         "comparison": "Difference of Kendall&#x27;s tau-a, x minus y, for z: ",
         "median": "Hodges and Lehmann&#x27;s location of x: ",
     }

@@ -43,6 +43,7 @@ def test_without_noise_every_curve_is_the_clear_one(rows):
     asked = asker(axes, cells_of_columns(axes, [x, label]))
     curve = asked.ask("ecdf").series[0]
     assert curve.value == pytest.approx([np.mean(x <= at) for at in range(10)])
+    assert curve.value == pytest.approx(stats.ecdf(x).cdf.evaluate(np.arange(10)))
     for bounds in (curve.intervals[RECORDS], curve.intervals[BAND]):
         assert bounds.low == pytest.approx(curve.value)
         assert bounds.high == pytest.approx(curve.value)

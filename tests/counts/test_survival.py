@@ -9,8 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
 from tests.support.released_tables import asker, cells_of_columns, flag, lung, whole, words
 from umpc.counts.answers import BAND, POPULATION, RECORDS
@@ -77,6 +78,30 @@ def test_without_noise_groups_and_their_test_are_rs():
     assert test.number("chi-squared").value == pytest.approx(BY_R["logrank"][0])
     assert test.number("degrees of freedom").value == 1
     assert test.number("p-value").value == pytest.approx(0.055, abs=0.03)
+
+
+STAYS = st.lists(st.tuples(st.integers(0, 9), st.booleans()), min_size=2, max_size=25)
+"""Times and whether each is an event."""
+
+
+@settings(max_examples=40, deadline=None)
+@given(STAYS, STAYS)
+def test_without_noise_curves_and_their_test_are_scipys(one, other):
+    columns = [np.array(each) for each in zip(*one, *other, strict=True)]
+    groups = np.repeat([0, 1], [len(one), len(other)])
+    axes = [whole("t", 0, 9, range(1, 10)), flag("e"), words("arm", "a", "b")]
+    asked = asker(axes, cells_of_columns(axes, [*columns, groups]))
+    sides = [
+        stats.CensoredData.right_censored(times, ~events)
+        for times, events in ([each[groups == arm] for each in columns] for arm in (0, 1))
+    ]
+    for series, side in zip(asked.ask("kaplan_meier").series, sides, strict=True):
+        curve = stats.ecdf(side).sf.evaluate(np.arange(10))
+        assert series.value == pytest.approx(curve, abs=1e-9)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        theirs = stats.logrank(*sides).statistic ** 2
+    assume(np.isfinite(theirs))  # else it never happens that some of two groups have an event
+    assert asked.ask("logrank").number("chi-squared").value == pytest.approx(theirs, rel=1e-4)
 
 
 def gehans_u(cells: np.ndarray) -> float:

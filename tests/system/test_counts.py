@@ -10,16 +10,12 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from msgspec import convert
 
 from tests.support.node_ledgers import beside, share_of, start_again
 from tests.support.released_tables import LUNG
 from tests.system.conftest import TABLE, Lab, Outcome
 from tests.system.test_demo import result
-from umpc.counts.statistics import Asker
-from umpc.counts.table import CountTable
 from umpc.errors import PeerLost
-from umpc.study.report import CountsReport
 
 ALIKE = ("--nodes", "2", "--epsilon", "1000000000")
 
@@ -56,19 +52,57 @@ def test_a_demo_without_a_table_has_one_of_its_own():
 BINS = {"kaplan_meier": ("--bins", "time=10"), "contingency": ("--bins", "mean radius=5")}
 
 
-def asker_of(report: dict) -> Asker:
-    return Asker(CountTable.of(convert(report["counts"], CountsReport), report["records"]))
+BY_R = json.loads((LUNG.parent / "lung_by_r.json").read_text(encoding="utf-8"))
+AGE, DAYS = "age=30:89", "time=0:1022"
+DEMOS = {
+    "kaplan_meier": ("time,status", (DAYS,), ("--bins", "time=1023"), 1),
+    "roc": ("age,status", (AGE,), (), 1),
+    "quantiles": ("age", (AGE,), (), 0),
+    "contingency": ("age,status", (AGE,), ("--bins", "age=2"), 1),
+    "logrank": (
+        "time,status,age",
+        (DAYS, "age=35:94"),
+        ("--bins", "time=1023", "--bins", "age=2"),
+        0,
+    ),
+    "auc_difference": ("age,time,status", (AGE, DAYS), ("--edges", "all"), 1),
+}
+"""Statistic → its fields of lung, their bounds, more options, and how many pictures it has."""
+BY_R_NUMBERS = {
+    "kaplan_meier": ("median", BY_R["medians"][:1]),
+    "roc": ("area", BY_R["area"]),
+    "quantiles": (("first", "median", "third"), BY_R["quartiles"]),
+    "contingency": ("chi-squared", BY_R["chi_squared"]),
+    "logrank": ("chi-squared", BY_R["logrank"]),
+}
+"""Statistic → how its numbers begin, and these numbers by R."""
 
 
-def test_the_demos_curve_of_lung_is_survfits_at_every_event_time():
-    by_r = json.loads((LUNG.parent / "lung_by_r.json").read_text(encoding="utf-8"))
-    given = ("--csv", str(LUNG), "--fields", "time,status", "--bounds", "time=0:1022")
-    bins = ("--bins", "time=1023", "--nodes", "2", "--epsilon", "1000000")
-    report = result("--statistic", "kaplan_meier", *given, *bins)
-    answer = asker_of(report).ask("kaplan_meier")
-    curve = dict(zip(answer.series[0].x, answer.series[0].value, strict=True))
-    assert len(by_r["time"]) == 139 and report["estimate"] == by_r["medians"][0]
-    assert [curve[time] for time in by_r["time"]] == pytest.approx(by_r["surv"], abs=1e-12)
+@pytest.mark.parametrize("statistic", DEMOS)
+def test_a_demo_of_lung_prints_and_draws_what_r_finds(statistic, tmp_path):
+    fields, bounds, more, pictures = DEMOS[statistic]
+    given = ("--csv", str(LUNG), "--fields", fields, "--nodes", "2", "--epsilon", "1000000")
+    given += tuple(word for each in bounds for word in ("--bounds", each))
+    page = tmp_path / "report.html"
+    report = result("--statistic", statistic, *given, *more, "--html", str(page))
+    assert page.read_text(encoding="utf-8").count("<svg") == pictures
+    if statistic == "auc_difference":
+        assert report["estimate"] == pytest.approx(BY_R["difference"][0], abs=1e-6)
+        # this test is more careful than DeLong's (docs/inference.md)
+        assert BY_R["delong"][0] < report["inference"]["test"]["p_value"] < 0.1
+        return
+    (answer,) = report["answers"]
+    begins, due = BY_R_NUMBERS[statistic]
+    numbers = [each["value"] for each in answer["numbers"] if each["name"].startswith(begins)]
+    assert numbers == pytest.approx(due, abs=1e-9)
+    if statistic == "kaplan_meier":
+        curve = dict(zip(answer["series"][0]["x"], answer["series"][0]["value"], strict=True))
+        assert len(BY_R["time"]) == 139 and report["estimate"] == BY_R["medians"][0]
+        assert [curve[time] for time in BY_R["time"]] == pytest.approx(BY_R["surv"], abs=1e-12)
+    if statistic == "roc":
+        rates = [[each["value"][age - 30] for age in BY_R["scores"]] for each in answer["series"]]
+        assert rates[0] == pytest.approx(BY_R["sensitivities"], abs=1e-9)
+        assert rates[1] == pytest.approx([1 - each for each in BY_R["specificities"]], abs=1e-9)
 
 
 # --- sites ----------------------------------------------------------------------------------------
