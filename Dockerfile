@@ -11,15 +11,19 @@ COPY deploy/requirements.txt ./
 RUN python -m pip --python /opt/umpc/bin/python install --no-compile --require-hashes --only-binary :all: \
       --requirement requirements.txt
 
-# The wheel, with the compiled gate. The compiler and hatchling stay in this stage.
+# The wheel, with the compiled gate. The compiler and hatchling stay in this stage. EXTRAS, such as
+# people-page,sql, are optional parts (pyproject.toml), whose packages are not pinned.
 RUN apt-get update && apt-get install -y --no-install-recommends gcc libc6-dev \
  && rm -rf /var/lib/apt/lists/*
 COPY pyproject.toml README.md ./
 COPY native native
 COPY umpc umpc
 COPY umpc_papers umpc_papers
+ARG EXTRAS=
 RUN UMPC_BUILD_NATIVE=1 python -m pip wheel --quiet --no-deps --wheel-dir /wheel . \
  && python -m pip --python /opt/umpc/bin/python install --no-compile --no-deps /wheel/*.whl \
+ && if [ -n "$EXTRAS" ]; then python -m pip --python /opt/umpc/bin/python install --no-compile \
+      "$(echo /wheel/*.whl)[$EXTRAS]"; fi \
 # Nothing runs the libraries' own tests, and no compiler reads their headers.
  && cd /opt/umpc/lib/python3.11/site-packages \
  && find . \( -name tests -o -name include \) -type d -prune -exec rm -rf {} + \

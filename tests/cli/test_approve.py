@@ -306,8 +306,10 @@ def test_the_sentence_says_who_is_protected_and_what_was_asked_before(site):
     told = sentence_for(config, people)
     assert "epsilon 0.3 protects a person, that is " in told and "'who'" in told
     assert "the rows that count here are not known" in told, "the table has no such column"
-    assert "asked here before for 1 other studies (the last ones are 'own')" in told
-    assert "of which 1 were released for epsilon 1 in all" in told
+    assert "asked here before for 1 other study ('own'), of which 1 was released for" in told
+    trail.append(about("proposal", OWN.replaced(name="rho"), "coordinator"))
+    told = sentence_for(config, people)
+    assert "for 2 other studies (the last ones are 'own', 'rho'), of which 1 was released" in told
     raw = sentence_for(config, central_study())
     assert raw.startswith("If you accept, 'coordinator' learns the RAW RECORDS of 'x'")
 

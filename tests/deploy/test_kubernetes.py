@@ -6,6 +6,7 @@ import copy
 import os
 import shutil
 import subprocess
+import tomllib
 from pathlib import Path
 
 import click
@@ -21,12 +22,16 @@ from umpc.node.config_section import IDENTITY_FILES
 ROOT = Path(umpc.__file__).parents[1]
 BASE = ROOT / "deploy" / "kubernetes"
 HELPERS = ("dealer", "shuffler", "hub")
-ROLES = ("node", *HELPERS, "authority")
+KEEPERS = ("node", "authority")
+"""Roles with something that must never be lost."""
+ROLES = (*KEEPERS, *HELPERS, "people")
 MEASURED = ("node", *HELPERS)
 """Roles with metrics and a health of their own."""
-PORTS = {"hub": 7443, "authority": 7101}
+STARTS = {"authority": ("enrol", "listen"), "people": ("people", "page")}
+"""The command of a role, where it is not `umpc ROLE start`."""
+PORTS = {"hub": 7443, "authority": 7101, "people": 8443}
 """The port of a role, where it is not 7100."""
-OUT = {"node": {53, 7100, 7443}, "hub": {53}, "authority": set()}
+OUT = {"node": {53, 7100, 7443}, "hub": {53}, "authority": set(), "people": {53, 7444}}
 """The ports that a role may call; a dealer and a shuffler may call name servers and a hub."""
 WRITABLE = {"node": {"ledger", "tmp"}, "authority": {"authority", "tmp"}}
 PROBES = ("startupProbe", "livenessProbe", "readinessProbe")
@@ -48,7 +53,12 @@ def objects(role: str) -> dict[str, dict]:
 
 
 def workload(role: str) -> dict:
-    return objects(role)["Deployment" if role in HELPERS else "StatefulSet"]
+    return objects(role)["StatefulSet" if role in KEEPERS else "Deployment"]
+
+
+def image_of(role: str) -> str:
+    """The image of a role; that of the page has the extra people-page."""
+    return f"umpc:{umpc.__version__}" + "-people" * (role == "people")
 
 
 @pytest.mark.parametrize("role", ROLES)
@@ -75,7 +85,7 @@ def test_the_pod_has_no_rights(role):
     assert not pod.keys() & {"hostNetwork", "hostPID", "hostIPC"}
     assert not any("hostPath" in volume for volume in pod["volumes"])
     secrets = [each["secret"]["defaultMode"] for each in pod["volumes"] if "secret" in each]
-    assert secrets == [0o440] * (role in MEASURED), "root's, readable for the process's group"
+    assert secrets == [0o440] * (role != "authority"), "root's, readable for the process's group"
 
 
 def has_no_rights(container: dict) -> None:
@@ -124,7 +134,7 @@ def test_the_container_starts_its_role(role):
 def parses(role: str, words: list[str]) -> None:
     """Check that these are words of the command that starts a role, with options that it has."""
     name, verb, *options = words
-    assert (name, verb) == (("enrol", "listen") if role == "authority" else (role, "start"))
+    assert (name, verb) == STARTS.get(role, (role, "start"))
     group = main.umpc.get_command(click.Context(main.umpc), name)
     command = group.commands[verb]
     with click.Context(command) as context:
@@ -133,7 +143,7 @@ def parses(role: str, words: list[str]) -> None:
     assert role == "node" or place == f"0.0.0.0:{PORTS.get(role, 7100)}"
 
 
-@pytest.mark.parametrize("role", ["node", "authority"])
+@pytest.mark.parametrize("role", KEEPERS)
 def test_what_must_never_be_lost_outlives_the_pod_and_has_one_writer(role):
     spec = workload(role)["spec"]
     (claim,) = spec["volumeClaimTemplates"]
@@ -160,7 +170,7 @@ def test_the_configuration_fits_the_places_of_the_pod(tmp_path):
 def test_kustomize_builds_the_bases_where_it_is_at_hand(role):
     for each in built(BASE / role):
         if each["kind"] in ("Deployment", "StatefulSet"):
-            assert containers(each)[role]["image"] == f"umpc:{umpc.__version__}"
+            assert containers(each)[role]["image"] == image_of(role)
 
 
 def built(folder: Path) -> list[dict]:
@@ -208,6 +218,25 @@ def test_the_component_of_metrics_puts_an_agent_beside_a_role(role, tmp_path):
             assert out == OUT.get(role, {53, 7443}) | {9090}
 
 
+def test_the_page_for_people_finds_its_files_and_its_packages():
+    """The command of a web server's certificate names its files as `--tls` reads them."""
+    pod = workload("people")["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    volumes = {each["name"]: each for each in pod["volumes"]}
+    mounts = {each["mountPath"]: volumes[each["name"]] for each in container["volumeMounts"]}
+    words = container["args"]
+    keys = mounts[words[words.index("--tls") + 1]]["secret"]["items"]
+    assert [each["path"] for each in keys] == ["fullchain.pem", "privkey.pem"]
+    assert words[2] == "/page/invitation.json" and "configMap" in mounts["/page"]
+    (variable,) = container["env"]
+    assert words[words.index("--served-by") + 1] == f"$({variable['name']})"
+    file = yaml.safe_load((ROOT / "deploy" / "compose" / "roles.yml").read_text())
+    (extra,) = file["services"]["people"]["build"]["args"].values()
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    assert extra in project["optional-dependencies"]
+    assert "ARG EXTRAS=\n" in (ROOT / "Dockerfile").read_text()
+
+
 def test_compose_keeps_the_ledger_of_a_site_and_gives_it_no_rights():
     file = yaml.safe_load((ROOT / "deploy" / "compose" / "site.yml").read_text())
     node = file["services"]["node"]
@@ -229,10 +258,8 @@ def test_compose_starts_every_other_role_without_rights():
         assert service["profiles"] == [role], "nothing starts unless it is named"
         assert service["read_only"] and service["cap_drop"] == ["ALL"]
         assert service["security_opt"] == ["no-new-privileges:true"]
-        assert (
-            service["image"] == f"umpc:{umpc.__version__}" and service["build"]["target"] == "site"
-        )
+        assert service["image"] == image_of(role) and service["build"]["target"] == "site"
         (volume,) = service["volumes"]
-        assert volume.endswith(":ro") == (role in HELPERS)
+        assert volume.endswith(":ro") == (role not in KEEPERS)
         port = PORTS.get(role, 7100)
         assert service["ports"] == [f"${{PORT:-{port}}}:{port}"]

@@ -27,6 +27,7 @@ ROLES = {
     "developer": "CONTRIBUTING.md",
 }
 NAMED_BY = {
+    "CONTRIBUTING.md": "tests/netns/test_developer_page.py",
     "docs/day_two.md": "tests/system/test_day_two.py",
     "docs/releasing.md": "tests/deploy/test_release.py",
     "docs/site.md": "tests/system/test_site_page.py",

@@ -1,7 +1,8 @@
 """Each role's page from an empty folder, in a namespace without a network, by a release's wheel.
 
 docs/site.md, for the administrator of a hospital, is in test_site_page.py, and so is the end of
-docs/statistician.md, which needs sites. CONTRIBUTING.md, for developers, needs a clone.
+docs/statistician.md, which needs sites. CONTRIBUTING.md, for developers, is in
+test_developer_page.py.
 """
 
 from __future__ import annotations

@@ -132,7 +132,10 @@ def asked_before(config: NodeConfig, study: Study) -> str:
         return "this coordinator has asked for nothing else here"
     names = ", ".join([*asked.values()][-3:])
     spent = shown(sum(map(Fraction, paid.values()), Fraction(0)))
+    others = f"{len(asked)} other studies (the last ones are {names})"
+    if len(asked) == 1:
+        others = f"1 other study ({names})"
     return (
-        f"this coordinator has asked here before for {len(asked)} other studies (the last ones "
-        f"are {names}), of which {len(paid)} were released for epsilon {spent} in all"
+        f"this coordinator has asked here before for {others}, of which {len(paid)} "
+        f"{'was' if len(paid) == 1 else 'were'} released for epsilon {spent} in all"
     )

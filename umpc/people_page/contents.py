@@ -70,9 +70,14 @@ def contents_of(invited: Invited, server: str, texts: Texts) -> PeopleContents:
     Args: server: who serves the page, as people know it.
 
     Raises: StudyError for a study without tokens, for one that a browser cannot answer, and for a
-        server that the study's grade does not trust.
+        server that the study's grade does not trust; ConfigError for a server without a name.
     """
     study, invitation = invited.study, invited.invitation
+    if not server.strip():
+        raise ConfigError(
+            "the name of whoever serves the page was expected, as people know it, and an empty one "
+            "came; write it behind --served-by"
+        )
     if terms_of(study).enrolled:
         raise StudyError(
             "a study with tokens was expected, and this one is for enrolments, whose keys are in "

@@ -323,10 +323,10 @@ def _check_participants(study: Study) -> None:
     names += [study.dealer.name] if study.dealer else []
     names += [shuffler.name for shuffler in study.shufflers]
     for name in names:
-        if not NAME.fullmatch(name):
+        if not NAME.fullmatch(name) or name == "any":  # to a dialling process it is any name
             raise StudyError(
-                f"a participant's name has lower-case letters, digits and inner dashes, got "
-                f"{name!r}"
+                f"a participant's name has lower-case letters, digits and inner dashes, and is not "
+                f"'any', got {name!r}"
             )
     counts = Counter(names)
     for name in names:
