@@ -82,7 +82,7 @@ def test_a_developer_follows_the_page_from_a_clone(alone, tmp_path):
     assert all(each.removeprefix("make ") in listed for each in QUICK)
     printed = {each: types(each) for each in QUICK}
     assert "epsilon" in printed["make demo"] and str(links) in printed["make install"]
-    assert types("umpc --version").startswith("umpc ")
+    assert types("umpc --version").startswith("umpc, version ")
     (narrow,) = (each for each in blocks(PAGE) if each.name == "narrow")
     assert re.search(r"\d passed", types(narrow.text))
     assert types("git status --porcelain") == "", "the page's commands make what is stored"
