@@ -125,7 +125,8 @@ class Result:
         if (matrix := matrix_of(self.report)) is not None:
             return heat_map(matrix)
         if self.report.counts is not None:
-            return answers_of(self.report.counts, self.report.records, level)[0].plot()
+            answers = answers_of(self.report.counts, self.report.records, level)
+            return next((each for each in answers if each.series), answers[0]).plot()
         return picture(self.report, level)
 
     # --- from a table of counts ----------------------------------------------------------------

@@ -195,7 +195,8 @@ def _of_these_records(shown: Shown) -> Shown:
 
 
 def answers_of(report: CountsReport, records: int, level: float = 0.95) -> list[CountsAnswer]:
-    """The answers that a report shows: the statistic asked for, and the test of its groups.
+    """The answers that a report shows: the statistic asked for, and of survival in groups both the
+    curves and a test.
 
     Raises: StudyError for a damaged table, or one that the statistic does not fit.
     """
@@ -203,6 +204,8 @@ def answers_of(report: CountsReport, records: int, level: float = 0.95) -> list[
     found = [asker.ask(report.statistic, level)]
     if report.statistic == "kaplan_meier" and len(report.axes) > 2:
         found.append(asker.ask(LOGRANK))
+    if report.statistic in (LOGRANK, GEHAN):
+        found.append(asker.ask("kaplan_meier", level))
     return found
 
 

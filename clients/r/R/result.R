@@ -228,7 +228,9 @@ print.umpc_result <- function(x, ...) {
 
 plot.umpc_result <- function(x, ...) {
   if (length(x$report$answers) > 0) {
-    plot(counted(x$report$answers[[1]]), ...)
+    answers <- x$report$answers
+    drawn <- Filter(function(each) length(each$series) > 0, answers)
+    plot(counted(c(drawn, answers)[[1]]), ...)
     return(invisible(x))
   }
   intervals <- rev(x$report$inference$intervals)

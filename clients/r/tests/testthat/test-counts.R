@@ -66,6 +66,10 @@ test_that("a test is of class htest", {
 test_that("a result of counts prints and draws all that its report says", {
   expect_output(print(stored()), "Kaplan.Meier curve of time.*log-rank test of time.*p-value")
   expect_gt(drawn(plot(stored()))[2], 1099)
+  # a report of a test has its curves behind it
+  other <- stored()
+  other$report$answers <- rev(other$report$answers)
+  expect_gt(drawn(plot(other))[2], 1099)
 })
 
 test_that("where a person has several records, nothing that needs independent ones is shown", {
