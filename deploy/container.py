@@ -310,9 +310,11 @@ def stopped(role: str) -> None:
 
 
 def stay() -> int:
-    """Wait until the coordinator has ended. Returns: 0 if its study succeeded."""
-    deadline = time.monotonic() + board.SECONDS
-    while board.runs("coordinator") and time.monotonic() < deadline:
+    """Wait until the coordinator has ended. Returns: 0 if its study succeeded.
+
+    A study may take any time. Whoever ended before it would end the containers of all others.
+    """
+    while board.runs("coordinator"):
         time.sleep(board.POLL_SECONDS)
     time.sleep(LINGER_SECONDS)
     return 0 if outcome() == 0 else 1

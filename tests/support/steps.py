@@ -10,10 +10,16 @@ from __future__ import annotations
 import hashlib
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
+import umpc
 from umpc.dp.random_bits import RandomBits
+
+PACKAGE = Path(umpc.__file__).parent
+COUNTED = tuple(f"{folder}/" for folder in (PACKAGE, PACKAGE.parent / "tests" / "reproduction"))
+"""Folders whose lines count. A clone named umpc has packages of others below its own name."""
 
 
 def steps_of(
@@ -36,7 +42,7 @@ def steps_of(
 
     def trace(frame: FrameType, event: str, _: Any) -> Any:
         name = frame.f_code.co_filename
-        if ("/umpc/" not in name and "/reproduction/" not in name) or besides in name:
+        if not name.startswith(COUNTED) or besides in name:
             return None
         if event == "line":
             note(f"{name}:{frame.f_lineno}")
