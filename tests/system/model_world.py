@@ -311,6 +311,8 @@ class World:
         lost = {n for n, each in self.ledgers.items() if name in each.charged}
         for node, model in self.ledgers.items():
             kept = model.charged.get(name) or model.held.get(name)
+            if not (was_finished or lost):  # as in `run`: another attempt may take its place
+                model.held.pop(name, None)
             left[node] = model.learn(name, known.epsilon, beside(self.lab, node))
             if was_finished:
                 assert kept == (model.charged.get(name) or model.held.get(name))
