@@ -286,23 +286,30 @@ def test_limits_of_number_and_time(here):
 
 
 def test_without_the_dealer_and_in_bounded_memory(here):
-    """Material beyond the window goes to disk; the run then works after the dealer has ended."""
-    for name in here.names:
-        here.table(name).write_text(
-            "age,balance\n" + "".join(f"{7 * i % 50},{13 * i % 90}\n" for i in range(1_100))
-        )
+    """Material beyond the window goes to disk; the run then works after the dealer has ended.
+
+    Nodes hold the window, and 64 chunks on their way of 1 MiB and their messages. How much of that
+    is needed at once depends on how busy the machine is, so the material is far more than both.
+    """
     again(here, "node-1")
     again(here, "node-2")
+    # the first study loads libraries, which are no part of what is measured
+    prepare(here, name="small")
+    run(here, name="small")
+    for name in here.names:
+        here.table(name).write_text(
+            "age,balance\n" + "".join(f"{7 * i % 50},{13 * i % 90}\n" for i in range(2_000))
+        )
     memory = {name: peak_memory(here, name) for name in here.names}
     preparation = prepare(here, name="large", edges="all")
     stop([here.served["dealer"].process])
-    assert max(preparation.bytes_by_node.values()) > 2 * WINDOW, "the rows go to one owner"
+    assert max(preparation.bytes_by_node.values()) > 7 * WINDOW, "the rows go to one owner"
     report = run(here, name="large", edges="all")
     assert report.prepared
     measured_as_predicted(report)
     nothing_waits(here)
     grown = {name: (peak_memory(here, name) - memory[name]) >> 20 for name in here.names}
-    assert max(grown.values()) < 120, grown
+    assert max(grown.values()) < 160, grown
 
 
 def peak_memory(lab: Lab, name: str) -> int:
