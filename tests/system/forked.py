@@ -167,6 +167,7 @@ def _forks_for_the_demo(set_by_imports: dict[str, str]) -> AbstractContextManage
             os.dup2(empty, standard)
         os.close(empty)
         _serve(its, set_by_imports)
+        sys.stdout.flush()  # _exit leaves out what Python still holds
         os._exit(0)
     its.close()
     SOURCES.update(dict.fromkeys(IMPORTED, ours))
