@@ -377,7 +377,7 @@ LIMITS: Limits = {
     "umpc.people.messages": "PLACES_AT_ONCE",
     "umpc.people_page.server": "MOST_PER_SECOND SILENT_SECONDS",
     "umpc.planning.prediction": "LEAST_A_CELL MOST_DRAWN",
-    "umpc.planning.reference_table": "MOST_RECORDS",
+    "umpc.planning.reference_table": "MOST_PAIRS",
     "umpc.planning.seconds": "LONG_ENOUGH NARROWINGS TRIAL_RECORDS",
     "umpc.protocols.grid.cross_terms": "MAX_PAYLOAD MAX_TRANSFERS",
     "umpc.protocols.grid.masked_form": "FRAME_BYTES",

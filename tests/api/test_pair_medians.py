@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 import umpc
+from bench.plan_widths import Case, compare
 from umpc.errors import KernelError, StudyError
 from umpc.reporting.json_document import check_document
 from umpc.study.report import Report
@@ -150,3 +151,16 @@ def test_liars_are_allowed_where_tables_are_proved():
 def test_a_median_beyond_the_thresholds_is_withheld_in_words():
     found = asked("hodges_lehmann", parameters={"thresholds": "90 95"}, epsilon=100)
     assert found.estimate is None and "below the lowest threshold, 90" in found.report.note
+
+
+def test_a_plan_of_a_median_beside_a_threshold_tells_the_mean_interval():
+    """Without noise it is 10 wide: the share below 0 is just contradicted to be a half, which noise
+    changes in every other run. Then it is 20 wide.
+    """
+    arms = np.repeat([0, 1], 25)
+    table = {"x": np.concatenate([np.full(25, 10), np.repeat([5, 15], [11, 14])]), "arm": arms}
+    settings = {"edges": "all", "preprocessing": "none", "parameters": {"thresholds": "-10 0 10"}}
+    case = Case("made", "hodges_lehmann_shift", {"x": (0, 20), "arm": (0, 1)}, settings, "arm")
+    planned, found = compare(case, table, 4.0, 150)
+    assert planned > 6.5, "without noise it would be 5"
+    assert found == pytest.approx(planned, rel=0.15)

@@ -174,7 +174,7 @@ class CountTable:
         count, stream = len(self.report.values), self.stream(purpose)
         found = np.empty((RUNS, count))
         for row in found:
-            row[:] = places[np.searchsorted(below, uniform(stream, count), "right")]
+            row[:] = places[np.searchsorted(below, stream.reals(count), "right")]
         return found
 
     def _consistent(self, released: Floats, total: float) -> Floats:
@@ -230,13 +230,13 @@ class CountTable:
         """
         flat, stream = shares.ravel() / shares.sum(), self.stream(purpose)
         if self.records * RUNS <= MOST_DRAWS:
-            at = uniform(stream, RUNS * self.records)
+            at = stream.reals(RUNS * self.records)
             cells = np.searchsorted(np.cumsum(flat)[:-1], at, "right").reshape(RUNS, -1)
             cells += np.arange(RUNS)[:, None] * len(flat)
             counts = np.bincount(cells.ravel(), minlength=RUNS * len(flat))
             return counts.reshape(RUNS, *shares.shape).astype(np.float64)
         # Box & Muller 1958: two normal draws of two uniform ones
-        first, second = uniform(stream, 2 * RUNS * len(flat)).reshape(2, RUNS, -1)
+        first, second = stream.reals(2 * RUNS * len(flat)).reshape(2, RUNS, -1)
         normal = np.sqrt(-2 * np.log1p(-first)) * np.cos(2 * np.pi * second)
         moved = np.sqrt(self.records * flat) * normal
         found = self.records * flat + moved - flat * moved.sum(axis=1, keepdims=True)
@@ -297,11 +297,6 @@ def law_of_noise(report: CountsReport) -> tuple[Floats, Floats]:
         mass = mass[size // 2 - reach : size // 2 + reach + 1]
     below = np.cumsum(mass)
     return np.asarray(places), np.asarray(below[:-1] / below[-1])
-
-
-def uniform(stream: Stream, count: int) -> Floats:
-    """(count,) draws from [0, 1), of 53 bits each."""
-    return np.asarray((stream.words(count) >> np.uint64(11)) * 2.0**-53)
 
 
 # --- the cells of an axis -------------------------------------------------------------------------

@@ -104,6 +104,10 @@ class Stream:
         words: NDArray[Any] = self.octets(count * kind.itemsize).view(kind)
         return words.astype(dtype, copy=False)
 
+    def reals(self, count: int) -> NDArray[np.float64]:
+        """(count,) uniform draws from [0, 1), of 53 bits each. For simulations, never for noise."""
+        return np.asarray((self.words(count) >> np.uint64(11)) * 2.0**-53)
+
     def bits(self, count: int) -> NDArray[np.uint8]:
         """(count,) uniform bits, as uint8 of value 0 or 1."""
         return np.unpackbits(self.octets((count + 7) // 8), count=count, bitorder="little")

@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import inf, isfinite, sqrt
+from math import ceil, comb, inf, isfinite, prod, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,8 +39,8 @@ from umpc.ustat.released_means import joint_values
 from umpc.ustat.sampling import UNBALANCED, pairings_of
 
 Floats = NDArray[np.float64]
-MOST_RECORDS = 2000
-"""The records whose pairs are all evaluated. From a larger table as many are chosen at random."""
+MOST_PAIRS = 1 << 21
+"""The pairs of records that are all evaluated, about: of a larger table those of a part of it."""
 ROWS_AT_ONCE = 128
 DRAWN = 1 << 17
 """Sets of three and more records that are drawn from the table."""
@@ -136,7 +136,7 @@ class ReferenceTable:
         ):
             known = {name: self.__dict__[name] for name in OF_KERNELS if name in self.__dict__}
             other.__dict__.update(known)
-            if self.records > MOST_RECORDS and "small" in self.__dict__:
+            if self.__dict__.get("small", self) is not self:
                 other.__dict__["small"] = self.small.turned_to(study)
         return other
 
@@ -146,17 +146,16 @@ class ReferenceTable:
 
     @cached_property
     def small(self) -> ReferenceTable:
-        """At most MOST_RECORDS of the records."""
-        if self.records <= MOST_RECORDS:
+        """Records of each class that have MOST_PAIRS pairs together; all, where these are fewer."""
+        pairs = prod(self._classes) if self.study.two_sample else comb(self.records, 2)
+        if pairs <= MOST_PAIRS:
             return self
-        first = self.first * MOST_RECORDS // self.records
-        kept = (
-            (np.arange(self.first), first),
-            (np.arange(self.first, self.records), MOST_RECORDS - first),
-        )
+        part = sqrt(MOST_PAIRS / pairs)
+        classes = (np.arange(self.first), np.arange(self.first, self.records))
+        kept = [(rows, ceil(part * len(rows))) for rows in classes]
         rows = np.concatenate([_spread_over(*part) for part in kept])
         return ReferenceTable(
-            self.study, {name: column[rows] for name, column in self.columns.items()}, first
+            self.study, {name: column[rows] for name, column in self.columns.items()}, kept[0][1]
         )
 
     @cached_property
@@ -275,7 +274,7 @@ class ReferenceTable:
 
     @property
     def statistic(self) -> float | None:
-        """The statistic of all sets of at most MOST_RECORDS records; None where it is undefined."""
+        """The statistic of all sets of the records in `small`; None where it is undefined."""
         return self._estimate(self.means)
 
     @property

@@ -19,6 +19,7 @@
 | `intervals.py` | the interval for the statistic on all sets: noise and sampling together |
 | `released_means.py` | the released means, and a bound of the variance that they leave |
 | `error_law.py` | the law of noise and sampling together |
+| `over_noise.py` | the mean interval over tables with noise, which a plan promises |
 | `joint_values.py` | the values that several kernels have on the same records |
 | `design.py` | how much of a kernel's variance is left in its mean over E, at most |
 | `sampling.py` | edge sets from a seed: balanced, pairings, across classes, or drawn |

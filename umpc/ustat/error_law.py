@@ -223,6 +223,10 @@ class ErrorLaw:
         heavy = any(noise.std and noise.shape == HEAVY_TAILS for noise in self.noises)
         return BEYOND_REACH if heavy else 0.0
 
+    def below(self, chance: float) -> float:
+        """The error below which it lies with this chance, up to the grid's step."""
+        return float(np.interp(chance, self._below, self._places)) if self.std else 0.0
+
     def masses(self) -> tuple[Floats, Floats]:
         """The grid's points and their probabilities; one point at 0 where there is no error."""
         if not self.std:

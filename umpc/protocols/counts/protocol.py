@@ -16,14 +16,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from math import ceil, prod, sqrt
+from math import ceil, prod
 from typing import Any
 
 import numpy as np
 
 from umpc.counts import COUNTED, answers_of, headline, reach
 from umpc.counts.statistics import ACROSS_BINS, DEPENDENT
-from umpc.counts.table import law_of_noise, uniform
+from umpc.counts.table import law_of_noise
 from umpc.crypto.prg import Stream
 from umpc.crypto.signing import verify_nobody
 from umpc.dp.committee import CommitteeLaplace
@@ -68,6 +68,7 @@ from umpc.ustat.cell_rows import Owners
 from umpc.ustat.clear import Columns
 from umpc.ustat.error_law import ErrorLaw, Noise
 from umpc.ustat.estimators import VECTOR
+from umpc.ustat.over_noise import Reach, mean_reach
 from umpc.ustat.schema import Schema
 
 NOISE_IN_WORDS = {
@@ -87,10 +88,6 @@ LEFT_OUT = {
 """Keys of a study file that a table of counts has not → what to do instead."""
 NO_NUMBER = "a group of them is empty"
 """The reason where a number has no value and no note."""
-FEWEST_NOISY, MOST_NOISY = 24, 400
-"""Tables with noise over which a plan takes the mean of intervals, at least and at most."""
-CLOSE = 0.04
-"""They are enough when the mean's standard error is at most this part of the mean."""
 TAIL = 0.025
 """The chance of an error beyond each end of a 95 % interval."""
 MOST_CUTS = 40
@@ -240,7 +237,7 @@ class CountsProtocol(JointSums):
         study, plain = attempt.study, counted(attempt.study, table.columns).tolist()
         side = require(self.coordinator(study, verify_nobody), CountsCoordinator)
         report = side.report_of_counts(plain, attempt.sizes, Measured())
-        ends = mean_reach(study, tuple(plain), report.records)
+        ends = reach_over_noise(study, tuple(plain), report.records)
         if report.estimate is None or ends is None:
             return report
         low, high = report.estimate - ends[0], report.estimate + ends[1]
@@ -250,7 +247,7 @@ class CountsProtocol(JointSums):
     def half_width(self, attempt: Attempt, table: ReferenceTable) -> float | None:
         """Half the interval of the statistic's number, or of the points of a curve in the mean."""
         plain = tuple(counted(attempt.study, table.columns).tolist())
-        ends = mean_reach(attempt.study, plain, attempt.sizes.records)
+        ends = reach_over_noise(attempt.study, plain, attempt.sizes.records)
         return None if ends is None else sum(ends) / 2
 
     def error(self, attempt: Attempt, table: ReferenceTable) -> PredictedError:
@@ -295,30 +292,18 @@ def half_width(law: Law) -> int:
 
 
 @lru_cache(maxsize=8)
-def mean_reach(study: Study, plain: tuple[int, ...], records: int) -> tuple[float, float] | None:
-    """The mean of `reach` over tables with noise that have an interval; None where none has one.
-
-    An interval between a few bins has one of a few lengths, so its mean takes many tables.
-
-    Args: plain: the counts without noise.
-    """
+def reach_over_noise(study: Study, plain: tuple[int, ...], records: int) -> Reach | None:
+    """How far the interval reaches as a mean. Args: plain: the counts without noise."""
     report = counts_report(study, plain)
     places, below = law_of_noise(report)
-    stream, ends = Stream(bytes(32)), []
-    for drawn in range(1, MOST_NOISY + 1):
-        noise = places[np.searchsorted(below, uniform(stream, len(plain)), "right")]
+    stream = Stream(bytes(32))
+
+    def noisy_reach() -> Reach | None:
+        noise = places[np.searchsorted(below, stream.reals(len(plain)), "right")]
         noisy = np.array(plain) + np.rint(noise).astype(np.int64)
-        if (found := reach(replace(report, values=noisy.tolist()), records)) is not None:
-            ends.append(found)
-        if drawn < FEWEST_NOISY:
-            continue
-        if not ends:
-            return None
-        widths = np.sum(ends, axis=1)
-        if np.std(widths) <= CLOSE * np.mean(widths) * sqrt(len(widths)):
-            break
-    low, high = np.mean(ends, axis=0)
-    return float(low), float(high)
+        return reach(replace(report, values=noisy.tolist()), records)
+
+    return mean_reach(noisy_reach)
 
 
 # --- node -----------------------------------------------------------------------------------------

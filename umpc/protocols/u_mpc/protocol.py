@@ -16,11 +16,13 @@ sum that no records and no noise can give.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from math import sqrt
 from typing import TYPE_CHECKING, Any
 
+from umpc.crypto.prg import Stream
 from umpc.crypto.ring import RINGS, Ring
 from umpc.dp.composition import concentrated_rho
 from umpc.dp.events import ConcentratedEvent, Event
@@ -56,10 +58,19 @@ from umpc.study import messages as m
 from umpc.study.attempt import Attempt
 from umpc.study.cost import NO_COST, Cost, Measured
 from umpc.study.document import Study
-from umpc.study.making_report import Limits, check_sums, edge_range, report_of
+from umpc.study.making_report import (
+    Limits,
+    check_sums,
+    edge_range,
+    estimated,
+    released_sums,
+    report_of,
+)
 from umpc.study.report import Report, SumReport
 from umpc.study.settings import ADVERSARIES, HONEST, Settings
 from umpc.study.sizes import Member, Sizes
+from umpc.ustat.error_law import ErrorLaw
+from umpc.ustat.over_noise import Reach, mean_reach
 from umpc.ustat.sampling import SAMPLINGS
 
 if TYPE_CHECKING:
@@ -210,11 +221,29 @@ class JointSums(StudyProtocol):
         return error_of_sums(attempt.sizes, table, self.noise(attempt.sizes))
 
     def expected_report(self, attempt: Attempt, table: ReferenceTable) -> Report:
-        sizes, kernels = attempt.sizes, attempt.study.parsed_kernels
+        """The report of a run whose noise is 0; of a median of pairs with the mean interval."""
+        study, sizes, kernels = attempt.study, attempt.sizes, attempt.study.parsed_kernels
         rows = zip(table.means, kernels, strict=True)
         totals = [round(float(mean) * sizes.edges / float(kernel.unit)) for mean, kernel in rows]
         sums = sum_reports(sizes, totals, self.noise(sizes))
-        return report_of(attempt.study, sums, attempt, Fraction(0), Measured())
+        report = report_of(study, sums, attempt, Fraction(0), Measured())
+        if not study.pair_ends or report.estimate is None:
+            return report
+        laws = [ErrorLaw([each.noise], [1.0]) for each in released_sums(sums, kernels)]
+        stream = Stream(bytes(32))
+
+        def reach() -> Reach | None:
+            rows = zip(sums, laws, stream.reals(len(sums)), strict=True)
+            noisy = [replace(each, mean=each.mean + law.below(at)) for each, law, at in rows]
+            result, covering = estimated(study, noisy, sizes.sets, sizes.edges)
+            if result.value is None or covering.low is None or covering.high is None:
+                return None
+            return result.value - covering.low, covering.high - result.value
+
+        found = mean_reach(reach)
+        if found is None:
+            return replace(report, low=None, high=None)
+        return replace(report, low=report.estimate - found[0], high=report.estimate + found[1])
 
     def trial_over_edges(self, study: Study) -> Study:
         return study.replaced(
