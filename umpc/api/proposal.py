@@ -18,7 +18,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from math import inf, isfinite
 from pathlib import Path
 from typing import Any
@@ -373,12 +373,16 @@ def _grade(
     table = ReferenceTable.of(document, columns, first.counts, is_made_up=True)
     _ = table.means  # it is kept for each ε
 
-    def half(text: str, kind: str = RECORDS) -> float:
+    @lru_cache(maxsize=32)
+    def report(text: str) -> Report:
         study = document.replaced(epsilon=text)
         over = attempt_over(study, records), table.turned_to(study)
-        report = protocol_of(study).expected_report(*over)
+        return protocol_of(study).expected_report(*over)
+
+    def half(text: str, kind: str = RECORDS) -> float:
+        found = report(text)
         try:
-            low, high = _ends(report, kind)
+            low, high = _ends(found, kind)
         except StudyError:
             return inf  # the noise hides a denominator
         return (high - low) / 2

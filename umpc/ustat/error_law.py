@@ -30,6 +30,7 @@ law count as a whole.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -273,8 +274,10 @@ class ErrorLaw:
     def _without_sampling(self, times: Floats) -> Floats:
         """The characteristic function of all errors but the sampling, smoothed: real, at most 1."""
         size: Floats = np.exp(-((SMOOTHING * self._step * times) ** 2) / 2)
-        for weight, noise in zip(self.weights, self.noises, strict=True):
-            size *= noise.characteristic(abs(weight) * times)
+        # a median of pairs has many sums of the same law and few weights
+        terms = Counter(zip(map(abs, self.weights), self.noises, strict=True))
+        for (weight, noise), count in terms.items():
+            size *= noise.characteristic(weight * times) ** count
         if self.normal:
             size *= np.exp(-((self.normal * times) ** 2) / 2)
         return size
