@@ -3,9 +3,9 @@
 It proposes a statistic of the library, ε and the grade of promise. Nobody is asked, and nothing is
 paid. `umpc study new` is made of it.
 
-*Interval.* The half width that a report has in a run whose noise is 0, over made-up records
-(`StudyProtocol.expected_report`). ε is the least with two digits at which the
-interval for the records' own value is as short as was asked for.
+*Interval.* The half width that a report of made-up records has, in the mean
+(`StudyProtocol.half_width`). ε is the least with two digits at which the interval for the records'
+own value is as short as was asked for.
 
 *Grade.* adversary = "lying_nodes" is taken where it costs little: at most LITTLE_EPSILON times the
 ε, LITTLE_WIDTH times the interval for the population, and LITTLE_SECONDS more.
@@ -18,7 +18,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 from math import inf, isfinite
 from pathlib import Path
 from typing import Any
@@ -373,19 +373,11 @@ def _grade(
     table = ReferenceTable.of(document, columns, first.counts, is_made_up=True)
     _ = table.means  # it is kept for each ε
 
-    @lru_cache(maxsize=32)
-    def report(text: str) -> Report:
+    def half(text: str, kind: str = RECORDS) -> float:
         study = document.replaced(epsilon=text)
         over = attempt_over(study, records), table.turned_to(study)
-        return protocol_of(study).expected_report(*over)
-
-    def half(text: str, kind: str = RECORDS) -> float:
-        found = report(text)
-        try:
-            low, high = _ends(found, kind)
-        except StudyError:
-            return inf  # the noise hides a denominator
-        return (high - low) / 2
+        found = protocol_of(study).half_width(*over, partial(_ends, kind=kind))
+        return inf if found is None else found
 
     if exact is not None:
         # the interval is the shorter the larger ε is
@@ -401,9 +393,12 @@ def _grade(
 
 
 def _ends(report: Report, kind: str) -> tuple[float, float]:
-    """The interval of a report's value. Raises: StudyError where there is none."""
+    """The interval of a report's value, infinite where there is none."""
     if report.counts is None:
-        found = Inference(report).interval(kind=kind)
+        try:
+            found = Inference(report).interval(kind=kind)
+        except StudyError:
+            return -inf, inf  # the noise hides a denominator
         return found.low, found.high
     answer = answers_of(report.counts, report.records)[0]
     quoted = COUNTED[report.statistic].quoted(answer)

@@ -68,6 +68,8 @@ EVALUATED = {
 Line = tuple[str, str]
 """A label, and what a person reads beside it."""
 ExactKind = Literal["edges", "bins", "all", "none"]
+EndsOf = Callable[["Report"], tuple[float, float]]
+"""Both ends of an interval of a report."""
 
 
 @dataclass(frozen=True)
@@ -556,12 +558,19 @@ class StudyProtocol(ABC):
             f"intervals are predicted for pairs and for the grid, and this study is of {self.name}"
         )
 
-    def half_width(self, attempt: Attempt, table: ReferenceTable) -> float | None:
+    def half_width(
+        self, attempt: Attempt, table: ReferenceTable, ends: EndsOf | None = None
+    ) -> float | None:
         """Half the 95 % interval that a report will have, as a mean; None where it has none.
 
-        Raises: StudyError for a protocol that cannot tell it.
+        Args: ends: of another interval of the report.
+        Raises: StudyError for a protocol that cannot tell it, or by `ends`.
         """
-        return self.expected_report(attempt, table).half_width
+        report = self.expected_report(attempt, table)
+        if ends is None:
+            return report.half_width
+        low, high = ends(report)
+        return (high - low) / 2
 
     def tuned(self, attempt: Attempt, table: ReferenceTable) -> Study | None:
         """The study with the settings of the least error over a table like the sites' own.

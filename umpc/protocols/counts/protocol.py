@@ -36,7 +36,7 @@ from umpc.protocols.base.bins import limits_of_bins
 from umpc.protocols.base.coordinator import CoordinatorSide
 from umpc.protocols.base.node import NodeSide
 from umpc.protocols.base.promise import PromiseTerms
-from umpc.protocols.base.protocol import ExactKind, Line, StudyProtocol
+from umpc.protocols.base.protocol import EndsOf, ExactKind, Line, StudyProtocol
 from umpc.protocols.counts.settings import (
     MOST_IN_MPC,
     PLAIN,
@@ -244,11 +244,15 @@ class CountsProtocol(JointSums):
         std = (high - low) / 4
         return replace(report, low=low, high=high, noise_low=low, noise_high=high, noise_std=std)
 
-    def half_width(self, attempt: Attempt, table: ReferenceTable) -> float | None:
+    def half_width(
+        self, attempt: Attempt, table: ReferenceTable, ends: EndsOf | None = None
+    ) -> float | None:
         """Half the interval of the statistic's number, or of the points of a curve in the mean."""
+        if ends is not None:
+            return super().half_width(attempt, table, ends)
         plain = tuple(counted(attempt.study, table.columns).tolist())
-        ends = reach_over_noise(attempt.study, plain, attempt.sizes.records)
-        return None if ends is None else sum(ends) / 2
+        found = reach_over_noise(attempt.study, plain, attempt.sizes.records)
+        return None if found is None else sum(found) / 2
 
     def error(self, attempt: Attempt, table: ReferenceTable) -> PredictedError:
         """The error of the statistic's number, or of a count where there is no such number.

@@ -32,7 +32,7 @@ from umpc.mpc.backends import predict
 from umpc.planning.reference_table import PredictedError, ReferenceTable
 from umpc.protocols.base.coordinator import CoordinatorSide
 from umpc.protocols.base.promise import DEALER, NOBODY, PromiseTerms, Trust
-from umpc.protocols.base.protocol import Line, StudyProtocol, Variant
+from umpc.protocols.base.protocol import EndsOf, Line, StudyProtocol, Variant
 from umpc.protocols.u_mpc.noise_binding import (
     check_edges,
     delta_of_sums,
@@ -62,7 +62,6 @@ from umpc.study.making_report import (
     Limits,
     check_sums,
     edge_range,
-    estimated,
     released_sums,
     report_of,
 )
@@ -221,29 +220,34 @@ class JointSums(StudyProtocol):
         return error_of_sums(attempt.sizes, table, self.noise(attempt.sizes))
 
     def expected_report(self, attempt: Attempt, table: ReferenceTable) -> Report:
-        """The report of a run whose noise is 0; of a median of pairs with the mean interval."""
-        study, sizes, kernels = attempt.study, attempt.sizes, attempt.study.parsed_kernels
+        sizes, kernels = attempt.sizes, attempt.study.parsed_kernels
         rows = zip(table.means, kernels, strict=True)
         totals = [round(float(mean) * sizes.edges / float(kernel.unit)) for mean, kernel in rows]
         sums = sum_reports(sizes, totals, self.noise(sizes))
-        report = report_of(study, sums, attempt, Fraction(0), Measured())
-        if not study.pair_ends or report.estimate is None:
-            return report
-        laws = [ErrorLaw([each.noise], [1.0]) for each in released_sums(sums, kernels)]
+        return report_of(attempt.study, sums, attempt, Fraction(0), Measured())
+
+    def half_width(
+        self, attempt: Attempt, table: ReferenceTable, ends: EndsOf | None = None
+    ) -> float | None:
+        study = attempt.study
+        if not study.pair_ends:
+            return super().half_width(attempt, table, ends)
+        # an interval between thresholds has one of a few lengths, which the noise decides
+        sums = self.expected_report(attempt, table).sums
+        laws = [ErrorLaw([each.noise], [1.0]) for each in released_sums(sums, study.parsed_kernels)]
         stream = Stream(bytes(32))
 
         def reach() -> Reach | None:
             rows = zip(sums, laws, stream.reals(len(sums)), strict=True)
             noisy = [replace(each, mean=each.mean + law.below(at)) for each, law, at in rows]
-            result, covering = estimated(study, noisy, sizes.sets, sizes.edges)
-            if result.value is None or covering.low is None or covering.high is None:
+            report = report_of(study, noisy, attempt, Fraction(0), Measured())
+            low, high = ends(report) if ends else (report.low, report.high)
+            if report.estimate is None or low is None or high is None:
                 return None
-            return result.value - covering.low, covering.high - result.value
+            return report.estimate - low, high - report.estimate
 
         found = mean_reach(reach)
-        if found is None:
-            return replace(report, low=None, high=None)
-        return replace(report, low=report.estimate - found[0], high=report.estimate + found[1])
+        return None if found is None else sum(found) / 2
 
     def trial_over_edges(self, study: Study) -> Study:
         return study.replaced(
