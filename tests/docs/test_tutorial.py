@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import runpy
+from itertools import groupby
 from pathlib import Path
 
 from IPython.core.formatters import SVGFormatter
@@ -16,11 +17,15 @@ DOCS = Path(umpc.__file__).parents[1] / "docs"
 
 
 def shown(notebook: dict) -> list[list[list[str]]]:
-    """For each cell of code, the kinds of what it shows."""
-    return [
+    """For each cell of code, the kinds of what it shows; equal ones in a row once.
+
+    How many parts the prints of a cell come in depends on how long they take.
+    """
+    kinds = [
         [sorted(output.get("data", [output["output_type"]])) for output in cell["outputs"]]
         for cell in code_of(notebook)
     ]
+    return [[kind for kind, _ in groupby(cell)] for cell in kinds]
 
 
 def code_of(notebook: dict) -> list[dict]:
