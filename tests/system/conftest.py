@@ -240,7 +240,7 @@ class Lab:
             if LOUD.search(line)
         ]
 
-    def wait_for_log(self, name: str, text: str, seconds: float = 10) -> str:
+    def wait_for_log(self, name: str, text: str, seconds: float = SURVIVE_SECONDS) -> str:
         """Return the process's log once it contains the text; fail after that many seconds."""
         deadline = time.monotonic() + seconds
         while text not in self.log(name):
@@ -249,6 +249,12 @@ class Lab:
             )
             time.sleep(0.05)
         return self.log(name)
+
+    def wait_until_stopped(self, name: str) -> None:
+        """Wait until a process stands still at its failpoint; fail if it ends instead."""
+        process = self.served[name].process
+        seen = os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+        assert seen is not None and seen.si_code == os.CLD_STOPPED, f"{name} ended: {seen}"
 
     def stop(self) -> None:
         stop(self.deployment.processes)

@@ -9,7 +9,7 @@ from fractions import Fraction
 import pytest
 from click.testing import CliRunner
 
-from tests.support.node_ledgers import beside, wait_until
+from tests.support.node_ledgers import beside
 from tests.system.conftest import TABLE
 from umpc.cli.main import umpc
 from umpc.deployment.processes import stop
@@ -33,7 +33,8 @@ def test_a_node_that_was_lost_goes_on_elsewhere_and_forgets_no_charge(lab, tmp_p
     # The backup is made while the node has finished the study's work and has not charged.
     study = here.coordinate(here.study_file(name="first", epsilon="3/2"))
     node = here.served["node-1"].process
-    assert wait_until(lambda: beside(here, "node-1").account.open)
+    here.wait_until_stopped("node-1")
+    assert beside(here, "node-1").account.open
     run("node", "backup", "--config", str(here.folder / "node-1.toml"), "--to", str(archive))
     os.kill(node.pid, signal.SIGCONT)
     _, error = study.communicate(timeout=60)

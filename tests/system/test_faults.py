@@ -75,8 +75,7 @@ def test_nodes_end_a_study_whose_coordinator_fails(lab, number):
     here = lab(2, {"node-1": {"UMPC_FAILPOINT": "before-evaluate:stop"}}).start()
     coordinator = here.coordinate(here.study_file())
     try:
-        here.wait_for_log("node-2", "accepted")
-        time.sleep(0.5)
+        here.wait_until_stopped("node-1")
         started = time.monotonic()
         os.kill(coordinator.pid, number)
         log = here.wait_for_log("node-2", "ended in step", SURVIVE_SECONDS)
@@ -93,8 +92,7 @@ def test_a_process_that_is_stopped_says_so_and_blames_nobody(lab):
     here = lab(2, {"node-1": {"UMPC_FAILPOINT": "before-evaluate:stop"}}).start()
     coordinator = here.coordinate(here.study_file())
     try:
-        here.wait_for_log("node-2", "accepted")
-        time.sleep(0.5)
+        here.wait_until_stopped("node-1")
         here.served["node-2"].process.terminate()
         log = here.wait_for_log("node-2", "ended in step", SURVIVE_SECONDS)
         assert "StudyAborted: this process was stopped while the study ran; start it again" in log

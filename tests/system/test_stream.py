@@ -18,7 +18,7 @@ TABLE = "age,balance\n" + "".join(f"{(7 * i) % 120},{(13 * i) % 900 - 20.5}\n" f
 @pytest.mark.parametrize("step", ["prepare", "evaluate"])
 @pytest.mark.parametrize("dies", ["node-2", "dealer"])
 def test_killed_in_the_middle_of_a_stream(lab, step, dies):
-    here = lab(3)
+    here = lab(3, {"dealer": {"UMPC_FAILPOINT": "during-deal:stop"}} if step == "prepare" else {})
     here.deployment.start_dealer()
     for name in here.names:
         here.table(name).write_text(TABLE)
@@ -27,10 +27,10 @@ def test_killed_in_the_middle_of_a_stream(lab, step, dies):
     before = _files(here.folder)
     coordinator = here.coordinate(here.study_file(edges="all"))
     try:
-        _wait_for(coordinator, "prepare: 0 of 3" if step == "prepare" else "evaluate node-1: ")
         if step == "prepare":
-            here.wait_for_log("dealer", "begins")  # one node has asked; the others follow
-            time.sleep(0.3)
+            here.wait_until_stopped("dealer")
+        else:
+            _wait_for(coordinator, "evaluate node-1: ")
         os.kill(here.served[dies].process.pid, signal.SIGKILL)
         started = time.monotonic()
         output, error = coordinator.communicate(timeout=SURVIVE_SECONDS)
