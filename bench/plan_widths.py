@@ -1,9 +1,9 @@
 """Predicted and measured widths of intervals: `python -m bench.plan_widths --lung FILE --bank FILE`
 
 Each case is a study over a public table, split over two sites. The plan predicts the interval for
-these records over the same table without noise, and real protocol code in memory makes `--runs`
-reports with noise. Half a width is shown for both; they should be within 15 % of one another.
-`--runs 200` has a standard error of about 1 % for tables of counts.
+these records from the same table, and real protocol code in memory makes `--runs` reports with
+noise. Half a width is shown for both; they should be within 15 % of one another. `--runs 200` has a
+standard error of about 1 % for tables of counts.
 """
 
 from __future__ import annotations

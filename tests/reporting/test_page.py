@@ -75,6 +75,19 @@ def test_it_shows_every_field_with_its_bounds_and_its_resolution(report, capsys)
     assert "0 to 3, whole numbers" in page(report)
 
 
+def test_it_says_what_a_value_counts_as_that_fits_no_bound_or_category(report):
+    """So that no reader takes the last category for those who said so, or a bound for a value."""
+    number, words = "counts as the nearer bound", "counts as the last of them"
+    kinds = {number: FieldText("x", "0", "9", "1"), words: FieldText.of_categories("y", "ab")}
+    for rule, field in kinds.items():
+        text = page(replace(report, fields=[field.to_dict()]))
+        assert [each for each in kinds if each in text] == [rule]
+    both = page(replace(report, fields=[field.to_dict() for field in kinds.values()]))
+    assert all(rule in both for rule in kinds)
+    people = page(replace(report, protocol="people", fields=[kinds[number].to_dict()]))
+    assert number not in people, "a device refuses such a value"
+
+
 def test_it_is_well_formed_and_asks_for_nothing(report):
     text = page(report)
     parsed = Parsed(text)

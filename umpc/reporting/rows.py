@@ -203,8 +203,12 @@ def _whom(report: Report) -> str:
     """The records that the usual interval is for; another value where it is for that."""
     if not _is_of_all_sets(report):
         return report.interval_covers
-    is_shared = find_protocol(report.protocol).settings().shares_tables
-    return f"these {report.records:,} {'people' if is_shared else 'records'}"
+    return f"these {report.records:,} {'people' if _is_shared(report) else 'records'}"
+
+
+def _is_shared(report: Report) -> bool:
+    """Whether the nodes held shares of one table."""
+    return find_protocol(report.protocol).settings().shares_tables
 
 
 def describe_times(report: Report) -> Iterator[tuple[str, str]]:
@@ -231,6 +235,18 @@ def describe_fields(report: Report) -> Iterator[tuple[str, str]]:
         shown = textwrap.shorten(field.values(), WIDEST_FIELD, placeholder=" …")
         meaning = report.classes.get(field.name)
         yield field.name, f"{shown}; {meaning}" if meaning else shown
+
+
+def describe_substitutes(report: Report) -> str:
+    """Which values of tables count as others (docs/policy.md). Their site alone knows how many."""
+    if _is_shared(report):  # a person's own device sends a value that fits, or none
+        return ""
+    rules = (
+        ("a number beyond its field's bounds counts as the nearer bound", False),
+        ("a word that is none of its field's categories counts as the last of them", True),
+    )
+    found = {bool(field["categories"]) for field in report.fields}
+    return "; ".join(rule for rule, is_of_words in rules if is_of_words in found)
 
 
 def describe_records(report: Report) -> str:
@@ -569,6 +585,8 @@ def _computed(report: Report) -> Iterator[Line]:
     yield "records", f"{report.records:,}", describe_records(report)
     for name, values in describe_fields(report):
         yield f"field {name}", "", values
+    if told := describe_substitutes(report):
+        yield "values that do not fit", "", told
 
 
 def _who(report: Report) -> Iterator[str]:
@@ -587,8 +605,7 @@ def _participants(report: Report) -> Iterator[Line]:
     names = [moment.node for moment in report.timeline if moment.step == "propose"]
     names = names or [name for name in report.sites if name not in report.missing]
     names = names or [f"node {number}" for number in range(1, len(report.records_by_node) + 1)]
-    is_shared = find_protocol(report.protocol).settings().shares_tables
-    unit = "people, in shares" if is_shared else "records"
+    unit = "people, in shares" if _is_shared(report) else "records"
     counts = [(f"{count:,}", unit) for count in report.records_by_node]
     for name, (count, told) in zip(names, counts or [("", "")] * len(names), strict=False):
         rules = ""
