@@ -48,12 +48,10 @@ def test_what_needs_a_dealer_is_refused_before_any_process_starts(options, reaso
     assert reason in ended.stderr.strip().splitlines()[-1] and "starting" not in ended.stderr
 
 
-def test_a_study_without_a_dealer_ends_within_seconds(bank):
-    """It takes two seconds on two idle cores; tests run beside others, so ten are allowed."""
+def test_a_study_without_a_dealer_over_many_pairs_is_near_the_exact_value(bank):
     edges = str(2 * bank.records)
     report = result(*bank.options("age", "balance"), *GARBLED, "--nodes", "2", "--edges", edges)
     assert abs(report["estimate"] - report["exact_over_edges"]) < FAR * report["noise_std"]
-    assert report["seconds_total"] < 10
 
 
 @pytest.mark.parametrize(
