@@ -6,7 +6,7 @@ from decimal import Decimal, getcontext
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import special, stats
 
@@ -50,8 +50,10 @@ class TestLaw(LawOfDraws):
     word=st.integers(0, ONES),
     more=st.lists(st.integers(0, ONES), min_size=3, max_size=3),
 )
+@example(honest=1, log_ratio=Fraction(1, 5000), word=ONES, more=[ONES, ONES, ONES - 16592])
 def test_the_answer_is_the_inverse_of_the_distribution_function(honest, log_ratio, word, more):
-    k = invert_polya(Fraction(1, honest), log_ratio, fixed_bits(word, *more))
+    bits = fixed_bits(word, *more, *[0] * 16)  # near 1 a draw needs more than four words
+    k = invert_polya(Fraction(1, honest), log_ratio, bits)
     law = stats.nbinom(1 / honest, -special.expm1(-float(log_ratio)))
     u, slack = word / 2**64, 1e-9
     assert law.cdf(k - 1) <= u + slack and u - slack <= law.cdf(k)
