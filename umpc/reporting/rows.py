@@ -239,14 +239,17 @@ def describe_fields(report: Report) -> Iterator[tuple[str, str]]:
 
 def describe_substitutes(report: Report) -> str:
     """Which values of tables count as others (docs/policy.md). Their site alone knows how many."""
-    if _is_shared(report):  # a person's own device sends a value that fits, or none
+    if report.protocol == "people":  # there is no table: a device sends a value that fits, or none
         return ""
-    rules = (
-        ("a number beyond its field's bounds counts as the nearer bound", False),
-        ("a word that is none of its field's categories counts as the last of them", True),
-    )
-    found = {bool(field["categories"]) for field in report.fields}
-    return "; ".join(rule for rule, is_of_words in rules if is_of_words in found)
+    has_words = [bool(field["categories"]) for field in report.fields]
+    told = []
+    if not all(has_words):
+        told += [
+            "a number beyond its bounds counts as the nearer bound, and a word as the lower one"
+        ]
+    if any(has_words):
+        told += ["a word that is none of its field's categories counts as the last of them"]
+    return "; ".join(told)
 
 
 def describe_records(report: Report) -> str:
